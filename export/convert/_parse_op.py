@@ -8,7 +8,15 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import Nodes, canonical, constants, data_inputs, scope_name
+from colcast.export.graph._nodes import (
+    LIST_ROLE,
+    Nodes,
+    canonical,
+    constants,
+    data_inputs,
+    scope_name,
+)
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
 
 PARSE_OPS = ("ParseExample", "ParseExampleV2")
 
@@ -155,8 +163,18 @@ def parsed_tensors(feature: Feature, columns: Mapping[str, Any]) -> tuple[Any, .
         steps = tf.range(tf.reshape(longest, []), name="steps")
         indices = tf.where(steps < tf.expand_dims(lengths, 1), name="indices")
         flat = tf.gather_nd(values, indices, name="values")
+        _hand_over("indices", feature, indices)
         if feature.kind is Kind.VAR_LEN:
             rows = tf.shape(lengths, out_type=tf.int64)
-            return indices, flat, tf.concat([rows, longest], 0, name="dense_shape")
+            shape = tf.concat([rows, longest], 0, name="dense_shape")
+            _hand_over("shape", feature, shape)
+            return indices, flat, shape
         splits = tf.concat([tf.constant([0], tf.int64), tf.cumsum(tf.maximum(lengths, 0))], 0)
-        return flat, tf.cast(splits, feature.row_splits_dtype, name="row_splits")
+        splits = tf.cast(splits, feature.row_splits_dtype, name="row_splits")
+        _hand_over("splits", feature, splits)
+        return flat, splits
+
+
+def _hand_over(role: str, feature: Feature, tensor: Any) -> None:
+    """Tells the independence rule what a tensor is for a list; copies of its node keep that."""
+    tensor.op._set_attr(LIST_ROLE, AttrValue(s=f"{role}:{feature.name}".encode()))

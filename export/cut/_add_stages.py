@@ -93,7 +93,7 @@ class _Adding:
     def _write(self, cut: Cut, report: StagesReport) -> StagesReport:
         cut.write()
         independence = cut.independence()
-        proof = self._proof(cut)
+        proof = self._proof(cut, independence)
         try:
             difference = proof.compare()
         except ExportError as error:
@@ -121,8 +121,8 @@ class _Adding:
         cut.find_states(self._requests, self._tolerance)
         return cut
 
-    def _proof(self, cut: Cut) -> StagesProof:
-        return cut.proof(self._late, self._requests, self._tolerance)
+    def _proof(self, cut: Cut, independence: Mapping[str, Independence]) -> StagesProof:
+        return cut.proof(self._late, self._requests, self._tolerance, independence)
 
     def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
         """Cuts each domain with only user and item; returns those that fail the proof.
@@ -137,7 +137,7 @@ class _Adding:
         try:
             cut = self._cut(domains)
             cut.write()
-            self._proof(cut).compare()
+            self._proof(cut, cut.independence()).compare()
         except ExportError:
             return True
         return False

@@ -10,7 +10,7 @@ from colcast.export.cut._observed import Observed
 from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
 from colcast.export.cut._stage import Boundary, StageGraph, find_boundary, why_no_gain
 from colcast.export.cut._stages_proof import StagesProof
-from colcast.export.cut._stages_report import State, one
+from colcast.export.cut._stages_report import State
 from colcast.export.cut._write_late import write_late
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
 from colcast.export.graph._emitter import Copy, add_nodes, import_nodes
@@ -19,7 +19,7 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._independence import CANDIDATE, Independence, find_independence, rows_of
+from colcast.export.rows._independence import Independence, find_independence, rows_of
 
 
 @dataclass(frozen=True)
@@ -170,32 +170,23 @@ class Cut:
         found, known = {}, self._session.graph
         for domain, stage in self._written.items():
             if domain == PAIR:
-                of, prefix = CANDIDATE, self._prefixes[PAIR]
-                given = rows_of_pair(stage.inputs, self.domains, prefix, known)
+                given = rows_of_pair(stage.inputs, self.domains, self._prefixes[PAIR], known)
             else:
-                of, given = domain, rows_of(domain, stage.inputs, known)
+                given = rows_of(stage.inputs, known)
             tensors = [*stage.outputs.values(), *stage.inputs.values()]
             graph = self._graph.with_nodes(nodes, tensors)
-            found[domain] = find_independence(graph, self._session, given, stage.outputs, of)
-        _check({domain: self._why_no_stage(domain, found[domain]) for domain in self.domains})
+            found[domain] = find_independence(graph, self._session, given, stage.outputs)
+        why = "rows of the {} domain may affect each other: {}"
+        _check({d: "" if found[d].rows else why.format(d, found[d].why_not) for d in self.domains})
         return found
 
-    def _why_no_stage(self, domain: str, found: Independence) -> str:
-        """Why a domain's states cannot be cached; "" if they can.
-
-        A state may depend on the width of a list column without `f/length`, because the width is
-        part of the cache key. A column with `f/length` is padded to the longest list in the
-        request, so its width depends on other rows; only user states may depend on that.
-        """
-        if not found.rows:
-            return f"rows of the {domain} domain may affect each other: {found.why_not}"
-        lists = [name for name in found.own_length if f"{name}/length" in self._columns[domain]]
-        if lists and domain != USER:
-            of_all = f"the longest list of all {domain}s of its run: {', '.join(lists)}"
-            return f"{one(domain)} depends on {of_all}"
-        return ""
-
-    def proof(self, late: Probe, requests: Requests, tolerance: float) -> StagesProof:
+    def proof(
+        self,
+        late: Probe,
+        requests: Requests,
+        tolerance: float,
+        independence: Mapping[str, Independence],
+    ) -> StagesProof:
         """Returns a comparison of the written stages with the late signature."""
         probes = {
             domain: Probe(self._session, stage.inputs, stage.outputs)
@@ -204,7 +195,11 @@ class Cut:
         pair = probes.pop(PAIR)
         columns = {domain: list(own) for domain, own in self._columns.items()}
         columns[PAIR] = list(self.candidates)
-        return StagesProof(late, probes, pair, columns, requests, tolerance)
+        own = {
+            domain: [f"{n}/length" for n in found.own_length if f"{n}/length" in columns[domain]]
+            for domain, found in independence.items()
+        }
+        return StagesProof(late, probes, pair, columns, requests, tolerance, own)
 
     def publish(self) -> None:
         """Adds the nodes and signatures to the MetaGraphDef."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
@@ -23,10 +23,9 @@ from colcast.export.graph._findings import (
 from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.graph._requests import DrawRows, Request, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
-from colcast.export.rows._facts import Fact, Kind
-from colcast.export.rows._independence import facts_of, once, rows_of
+from colcast.export.rows import Fact, Walk
+from colcast.export.rows._independence import once, rows_of
 
-_ROWS = "columnar"  # a single domain for all rows, the user's included
 _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
 
@@ -70,7 +69,6 @@ class _Watched:
         self._of_users: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
         self._of_rows: Findings = {}
         self.probe: Probe | None = None
-        self._facts = cache(self._find_facts)
         of_user = fetchable(session.graph, user)
         tensors = of_user | fetchable(session.graph, items)
         if not tensors:
@@ -107,36 +105,27 @@ class _Watched:
         """Marks as OTHER the user's tensors that the independence rule cannot prove to be row-wise.
 
         Trial runs are not enough: a sum over rows looks constant if it is 0 for every tried user.
-        The rule is applied twice, with the user's columns as lists and as columns of equal width;
-        either proof is enough, since all rows belong to one user.
+        Lists need no equal length, since all rows belong to one user.
         """
         unproved = {
             tensor: finding
             for tensor, finding in findings.items()
             if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
         }
-        for lists in (False, True):
-            facts = self._facts(lists) if unproved else {}
-            unproved = {
-                tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
-                for tensor, finding in unproved.items()
-                if tensor in facts and facts[tensor].kind is Kind.MIXED
-            }
-        return unproved
-
-    def _find_facts(self, lists: bool) -> Mapping[str, Fact]:
-        """The independence rule's fact for every tensor.
-
-        Args:
-            lists: whether the user's columns are treated as lists; else they have equal width.
-        """
-        graph, signature = self._session.graph, self._signature
-        given = {
-            **rows_of(_ROWS, signature.items, graph),
-            **once({}, signature.shared, graph),
-            **rows_of(_ROWS, signature.user, graph, lists=lists),
+        facts = self._facts if unproved else {}
+        return {
+            tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
+            for tensor, finding in unproved.items()
+            if tensor in facts and facts[tensor].kind == "mixed"
         }
-        return facts_of(self._graph, self._session, given)
+
+    @cached_property
+    def _facts(self) -> Mapping[str, Fact]:
+        """The independence rule's fact for every tensor."""
+        graph, signature = self._session.graph, self._signature
+        rows, shared = {**signature.items, **signature.user}, signature.shared
+        given = {**rows_of(rows, graph), **once({}, shared, graph)}
+        return Walk(self._graph, self._session, given).facts
 
 
 def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:

@@ -8,7 +8,8 @@ from colcast.export.cut._stage import Boundary, StageGraph
 from colcast.export.graph._colours import ITEM, USER, Colours
 from colcast.export.graph._emitter import Copy
 from colcast.export.graph._nodes import FlatGraph, NodeDef, attribute, data_inputs, scope_name
-from colcast.export.rows._facts import Fact, Kind, sizes
+from colcast.export.rows import Fact
+from colcast.export.rows._facts import R
 from colcast.export.rows._independence import rows_of
 
 _INT32 = {"Tidx": tf.int32}
@@ -38,22 +39,22 @@ def rows_of_pair(
     inputs: Mapping[str, str], domains: Collection[str], prefix: str, graph: tf.Graph
 ) -> dict[str, Fact]:
     """Facts about each input tensor of the last stage in a run with several users."""
-    rows = (("rows:candidate",),)
     columns, found = dict(inputs), dict[str, Fact]()
     for domain in domains:
         states = {key: columns.pop(key) for key in inputs if key.startswith(f"{domain}_state/")}
         if domain == ITEM:
-            found |= rows_of("candidate", states, graph, lists=False)
+            found |= rows_of(states, graph, lists=False)
             continue
-        found |= rows_of(domain, states, graph, lists=False)
-        index = Fact(Kind.ROWS, rows, refers=(f"rows:{domain}",))
+        rows = (f"rows:{domain}",)
+        found |= rows_of(states, graph, rows=rows, lists=False)
+        index = Fact("ids", (R,), of=rows)
         found |= {
             columns.pop(index_key(domain)): index,
             f"{prefix}/rows/of_{domain}/index:0": index,
         }
     # The number of user rows after gathering; it would be 1 with a single user.
-    found[f"{prefix}/rows/of_user:0"] = sizes(rows)
-    return found | rows_of("candidate", columns, graph)
+    found[f"{prefix}/rows/of_user:0"] = Fact("size", ((),), sizes=(R,))
+    return found | rows_of(columns, graph)
 
 
 class PairGraph(Copy):

@@ -74,6 +74,7 @@ class StagesProof:
         columns: Mapping[str, Sequence[str]],
         requests: Requests,
         tolerance: float,
+        own_length: Mapping[str, Sequence[str]],
     ) -> None:
         """Creates a proof.
 
@@ -84,7 +85,10 @@ class StagesProof:
             columns: column names by domain; under PAIR, columns that the last stage reads.
             requests: draws rows.
             tolerance: the largest relative difference allowed.
+            own_length: by domain, the columns with the lengths of lists whose longest in a request
+                its states depend on.
         """
+        self._own_length = own_length
         self.stages, self._late, self._pair, self._columns = stages, late, pair, columns
         self._requests, self._tolerance = requests, tolerance
 
@@ -121,7 +125,7 @@ class StagesProof:
                     for domain, names in self._columns.items()
                     for first in [firsts[domain]]
                 },
-                {d: random.integers(counts[d], size=rows) for d in counts if d not in (ITEM, PAIR)},
+                {d: _index(random, d, counts[d], rows) for d in counts if d not in (ITEM, PAIR)},
             )
             try:
                 for user in range(_USERS):
@@ -166,7 +170,7 @@ class StagesProof:
         domains = [domain for domain in self.stages if domain != but]
         for domain in domains:
             if domain not in draw.states:
-                draw.states[domain] = self._shared(domain, draw.columns[domain])
+                draw.states[domain] = self._shared(domain, trimmed(draw.columns[domain]))
         return {domain: draw.states[domain] for domain in domains}
 
     def _shared(self, domain: str, columns: Columns) -> States:
@@ -176,10 +180,7 @@ class StagesProof:
         back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]
         whole = self._states_of(domain, columns)
         mixed = self._states_of(domain, {name: column[order] for name, column in columns.items()})
-        alone = [
-            self._states_of(domain, trimmed({n: c[row : row + 1] for n, c in columns.items()}))
-            for row in range(min(rows, _ALONE))
-        ]
+        alone = [self._alone(domain, columns, row) for row in range(min(rows, _ALONE))]
         states = []
         for number, state in enumerate(whole):
             state = state.copy()
@@ -191,6 +192,12 @@ class StagesProof:
                     state[row] = own[0]
             states.append(state)
         return states
+
+    def _alone(self, domain: str, columns: Columns, row: int) -> States:
+        """A row's states, computed alone or, if its lists have a request's longest, beside it."""
+        longest = [int(np.argmax(columns[name])) for name in self._own_length.get(domain, ())]
+        chosen = [row, *longest]
+        return self._states_of(domain, trimmed({n: c[chosen] for n, c in columns.items()}))
 
     def _states_of(self, domain: str, columns: Columns) -> States:
         """The states of all rows in a batch."""
@@ -214,3 +221,10 @@ class StagesProof:
         return rounding_noise(
             lambda rounded: self._late(rounded.once()), request, expected, noisy_runs
         )
+
+
+def _index(random: np.random.Generator, domain: str, count: int, rows: int) -> Array:
+    """For each candidate a row of a domain; all rows are read, as a request sends no others."""
+    if domain == USER:
+        return random.integers(count, size=rows)
+    return random.permutation(np.arange(rows) % count)

@@ -15,6 +15,9 @@ from tensorflow.core.framework.node_def_pb2 import NodeDef as NodeDef
 NOT_COPIED = ("_class", "_output_shapes")
 """Attributes that copies of a node must not have: colocations and inferred shapes."""
 
+LIST_ROLE = "_colcast_list"
+"""The attribute of nodes that the converter makes from a list's columns: b"ROLE:FEATURE"."""
+
 
 class FlatGraph:
     """All nodes from which a set of tensors is computed.

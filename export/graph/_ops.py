@@ -157,6 +157,14 @@ def has_effect(node: NodeDef, graph: FlatGraph) -> bool:
     )
 
 
+def is_unsteady(node: NodeDef, graph: FlatGraph) -> bool:
+    """Whether an op may give another output on the same inputs, or changes something."""
+    return any(
+        is_random(inner.op) or _changes_something(inner, graph)
+        for inner in _with_functions(node, graph, set())
+    )
+
+
 def may_fail(node: NodeDef, graph: FlatGraph) -> bool:
     """Whether an op is an assertion or calls one."""
     return any(inner.op == "Assert" for inner in _with_functions(node, graph, set()))

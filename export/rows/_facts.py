@@ -1,131 +1,72 @@
-"""Facts about a tensor that are known before any run: how its values depend on the run's rows.
+"""The lattice: which rows a tensor's values depend on, and what its dimensions count.
 
-A dimension is a product of factors, the slowest first: `("rows:candidate", 4)` is four entries for
-each candidate, candidate by candidate. A factor is a number or one of these labels:
+A dimension is a product of factors, the slowest first; `()` is a dimension of size 1. A factor is
 
-    rows:D       the rows of domain D
-    longest:F    the length of feature F's longest list in the run
-    longest+1:F  the same, plus 1
-    elements:S   all elements of lists S, row by row
-    distinct:P   the distinct values that op P finds in the run, in any order
-    splits:S     the row splits of lists S (one more than rows), where each list begins and ends
-    size:X       a size that is the same in every run
+    4                 a number
+    rows, rows:D      the rows of the run; of another domain D, which an index refers to
+    elements:LIST     all entries of a list, row by row
+    distinct:OP       the distinct values that an op finds, in any order
+    splits:LIST       where each list begins and ends: one more than rows
+    longest:LIST      the length of the longest list in the run
+    width:LISTS|EXPR  another size that these lists determine; equal only if it is the same EXPR
+    ?NAME             unknown, but the same in every run; ?user:NAME if one user's columns decide it
+
+A LIST is a feature, or `?OP` for lists that an op makes, followed by the steps that chose its
+entries. The first four of the factors with names count rows: every entry of such a dimension
+belongs to one row.
 """
 
-import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 Factor = int | str
 Axis = tuple[Factor, ...]
-"""One dimension; `()` is a dimension of size 1."""
 Axes = tuple[Axis, ...]
 
+ROWS = "rows"
+R: Axis = (ROWS,)
+_STEP, _EXPR = "\x1f", "\x1e"  # in names of lists and widths; no feature's name has them
+_COUNT_ROWS = (ROWS, "elements:", "distinct:", "splits:")
 
-class Kind(enum.Enum):
-    """What the values of a tensor depend on."""
 
-    FIXED = "fixed"  # no row: weights, constants, inputs without rows
-    SIZES = "sizes"  # only the sizes of the run: shapes, counts
-    ROWS = "rows"  # each entry depends on its own row and no other
-    SPLITS = "splits"  # the index, among all elements, at which each row's lists end
-    MIXED = "mixed"  # possibly other rows
+class Mixes(Exception):
+    """Rows may affect each other; the message says how."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known about one tensor.
+    """What is known about one tensor in any run.
 
     Attributes:
-        kind: what its values depend on.
-        axes: its dimensions; None if not even their number is known.
-        lengths: features whose longest list in the run affects the values.
-        fills: for each `longest` dimension, the padding after the end of each list: a number or
-            bytes; None if it may be anything.
-        uniform: the value of all entries; None if they differ or are unknown.
-        sizes: for SIZES: the size in each entry of the vector, or in the scalar; None if unknown.
-            For a TensorList without entries: its length.
-        refers: for positions: the dimension that they index; each refers to an entry of its own
-            row.
-        places: `refers` for each column of the last dimension; None for a column of plain values.
-        mark: the tensor's role for the lists of a feature: ("length" | "mask" | "position" | "ends"
-            | "starts" | "splits", lists).
-        why: for MIXED: the node and what it does.
-        least: a lower bound of all entries; None if unknown.
-        most: for MIXED: a size that bounds all entries from above; None if unknown.
-        below: whether all entries are strictly less than that size.
-        may_break: whether entries may be NaN or infinite although all columns are finite.
-        value: for FIXED tensors with few numbers: the values.
+        kind: "fixed": no row affects it; "rows": each entry depends on its own row alone; "size":
+            sizes of the run; "ids": each entry is the position, in dimension `of`, of an entry of
+            its own row; "indices": a matrix with the row of each entry (a position in `of`) and
+            further numbers that depend on that row; "splits": row splits of a list; "mixed":
+            anything.
+        axes: the dimensions.
+        pads: lists whose longest length in the run may affect the values.
+        sizes: for "size": what each entry counts; None for -1. For "mixed": a lower bound.
+        of: for "ids" and "indices": a dimension. Else the role of a tensor for a list: "lengths",
+            "mask" (where it has entries), "splits", "starts", "ends", or "counts" for a column that
+            a client sends, as "ROLE:LIST"; "positions:" for 0, 1, 2, ...
+        same: for "rows": the values are the same in every row and every run.
+        why: for "mixed": the reason.
     """
 
-    kind: Kind
-    axes: Axes | None = None
-    lengths: frozenset[str] = frozenset()
-    fills: tuple[Any, ...] = ()
-    uniform: Any = None
-    sizes: tuple[Axis | None, ...] | None = None
-    refers: Axis | None = None
-    places: tuple[Axis | None, ...] | None = None
-    mark: tuple[str, str] | None = None
+    kind: str
+    axes: Axes = ()
+    pads: frozenset[str] = frozenset()
+    sizes: tuple[Axis | None, ...] = ()
+    of: Axis | str | None = None
+    same: bool = False
     why: str = ""
-    least: float | None = None
-    most: Axis | None = None
-    below: bool = False
-    may_break: bool = False
-    value: Any = field(default=None, compare=False)
-
-    @property
-    def rank(self) -> int | None:
-        return None if self.axes is None else len(self.axes)
-
-    @property
-    def plain(self) -> bool:
-        """Whether entries are values rather than positions."""
-        return self.refers is None and self.places is None
-
-    def fill(self, number: int) -> Any:
-        """The padding after the end of lists along a dimension; None if it may be anything."""
-        if self.uniform is not None:
-            return self.uniform
-        return self.fills[number] if self.fills else None
-
-    def changed(self, **changes: Any) -> "Fact":
-        """The fact for new values that depend on the same rows.
-
-        Drops `mark`, `fills`, `uniform` and `value`, unless `changes` has them.
-        """
-        own = {"mark": None, "fills": (), "uniform": None, "value": None}
-        return replace(self, **{**own, **changes})
-
-
-def fixed(axes: Axes | None, value: Any = None) -> Fact:
-    """A tensor that depends on no row."""
-    one = np.reshape(value, [-1])[0] if value is not None and np.size(value) == 1 else None
-    breaks = not np.all(np.isfinite(value)) if np.asarray(value).dtype.kind == "f" else False
-    return Fact(Kind.FIXED, axes, value=value, uniform=one, least=_least(value), may_break=breaks)
-
-
-def _least(value: Any) -> float | None:
-    """The smallest number in `value`; None if `value` is empty or not numeric."""
-    numbers = np.asarray(() if value is None else value)
-    return float(numbers.min()) if numbers.size and numbers.dtype.kind in "biuf" else None
 
 
 def mixed(why: str) -> Fact:
-    """A tensor whose entries may depend on other rows."""
-    return Fact(Kind.MIXED, why=why)
+    return Fact("mixed", why=why)
 
 
-def sizes(entries: Iterable[Axis | None], scalar: bool = False) -> Fact:
-    """A vector of sizes, or a scalar size."""
-    entries = tuple(entries)
-    return Fact(Kind.SIZES, () if scalar else (axis(len(entries)),), sizes=entries)
-
-
-def axis(*factors: Factor) -> Axis:
+def dim(*factors: Factor) -> Axis:
     """A dimension with these factors; multiplies adjacent numbers and drops ones."""
     made: list[Factor] = []
     for factor in factors:
@@ -137,140 +78,165 @@ def axis(*factors: Factor) -> Axis:
     return tuple(made)
 
 
-def labels(axes: Iterable[Axis | None]) -> list[str]:
-    """The labels of some dimensions."""
-    return [factor for each in axes if each for factor in each if isinstance(factor, str)]
+def flat(axes: Iterable[Axis | None]) -> list[Factor]:
+    """The factors of all dimensions."""
+    return [factor for each in axes for factor in each or ()]
 
 
-def is_of_rows(label: str) -> bool:
-    """Whether a dimension with this label has entries of different rows."""
-    return label.startswith(("rows:", "elements:", "distinct:", "splits:"))
+def names(axes: Iterable[Axis | None]) -> list[str]:
+    """The factors that are no numbers."""
+    return [factor for factor in flat(axes) if isinstance(factor, str)]
 
 
-def is_shared(each: Axis) -> bool:
-    """Whether several rows may have the same entry of a dimension, as rows with equal values do."""
-    return any(label.startswith("distinct:") for label in labels([each]))
+def has_rows(*axes: Axis | None) -> bool:
+    return any(name.startswith(_COUNT_ROWS) for name in names(axes))
 
 
-def is_counted(each: Axis) -> bool:
-    """Whether the size of a dimension is a number."""
-    return all(isinstance(factor, int) for factor in each)
+def lists_in(axes: Iterable[Axis | None]) -> frozenset[str]:
+    """The lists that determine the size of these dimensions."""
+    found: set[str] = set()
+    for name in names(axes):
+        kind, _, rest = name.partition(":")
+        if kind == "longest":
+            found.add(rest.partition(_STEP)[0])
+        elif kind == "width":
+            found |= set(rest.partition(_EXPR)[0].split(_STEP))
+    return frozenset(found)
 
 
-def has_rows(axes: Iterable[Axis | None]) -> bool:
-    """Whether any of the dimensions has entries of different rows."""
-    return any(map(is_of_rows, labels(axes)))
+def width(lists: Iterable[str], expression: str) -> Axis:
+    """A size that these lists determine."""
+    return (f"width:{_STEP.join(sorted(lists))}{_EXPR}{expression}",)
 
 
-def longest(axes: Iterable[Axis | None]) -> frozenset[str]:
-    """The features whose longest list determines the size of one of the dimensions."""
-    found = [label.partition(":") for label in labels(axes)]
-    return frozenset(lists for kind, _, lists in found if kind.startswith("longest"))
+def chosen(name: str, step: str) -> str:
+    """The list with the entries of list `name` that a step chooses."""
+    return f"{name}{_STEP}{step}"
 
 
-def displaced(axes: Iterable[Axis]) -> frozenset[str]:
-    """The features whose longest list determines where entries of a dimension are.
-
-    In a dimension of several lists, one after another, each list begins where the padding of the
-    one before it ends.
-    """
-    return longest(each[1:] for each in axes if not has_rows([each]))
+FILLED = "+"  # the step that adds an entry to each empty row
 
 
-def same_size(one: Axis, other: Axis) -> bool:
-    """Whether two dimensions have the same factors, in any order."""
-    return sorted(map(str, one)) == sorted(map(str, other))
+def every_row_has_one(elements: Axis) -> bool:
+    return len(elements) == 1 and str(elements[0]).endswith(f"{_STEP}{FILLED}")
 
 
-def broadcast(one: Axes, other: Axes) -> tuple[Axes, frozenset[str]] | None:
-    """The dimensions of an op over two tensors; None if it would combine different rows.
-
-    If a dimension has the lists of two features, either they are equally long or one has length 1.
-    Which case holds depends on both features; the second result names them.
-    """
-    made: list[Axis] = []
-    ties: frozenset[str] = frozenset()
-    for number in range(1, max(len(one), len(other)) + 1):
-        a = one[-number] if number <= len(one) else ()
-        b = other[-number] if number <= len(other) else ()
-        if a == b or not b:
-            made.append(a)
-        elif not a:
-            made.append(b)
-        elif _is_open(b) and has_rows([a]):
-            made.append(a)  # the other size must be 1; any other would fit only one number of rows
-        elif _is_open(a) and has_rows([b]):
-            made.append(b)
-        elif are_aligned(a, b):
-            made.append(a)
-        elif without_open(a) == without_open(b):
-            made.append(without_open(a))
-        elif has_rows([a]) or has_rows([b]):
-            return None
-        else:
-            ties |= longest([a, b])
-            made.append(a)
-    return tuple(reversed(made)), ties
+def elements(name: str) -> Axis:
+    return (f"elements:{name}",)
 
 
-def _is_open(each: Axis) -> bool:
-    """Whether a dimension's size is unknown but the same in all runs."""
-    return bool(each) and all(str(factor).startswith("size:") for factor in each)
+def list_of(axis: Axis) -> str:
+    """The list whose entries a dimension has; one of a name of its own for as many in each row."""
+    if axis and axis[0] == ROWS:
+        return "?" + "*".join(map(str, axis))
+    if len(axis) != 1 or not str(axis[0]).startswith("elements:"):
+        raise Mixes("it is unknown which list the entries belong to")
+    return str(axis[0]).removeprefix("elements:")
 
 
-def has_open(each: Axis) -> bool:
-    """Whether a factor of a dimension's size is unknown and independent of rows."""
-    return any(str(factor).startswith("size:") for factor in each)
+def aligned(one: Axis, other: Axis) -> bool:
+    """Whether entries at the same position of two dimensions belong to the same row.
 
-
-def without_open(each: Axis) -> Axis:
-    """Replaces unknown fixed sizes with 1 in a dimension with entries of different rows.
-
-    With any other size, the dimension would have a wrong number of rows, and a run would fail.
-    """
-    if not has_rows([each]):
-        return each
-    return tuple(factor for factor in each if not str(factor).startswith("size:"))
-
-
-def are_aligned(one: Axis, other: Axis) -> bool:
-    """Whether entries at the same position in two dimensions belong to the same row.
-
-    If a model pairs the lists of two features, such as values and weights, they must be equally
-    long in every row; otherwise the model itself pairs them across rows.
+    Those of two features do if the same steps chose their entries; see the package's assumption.
     """
     if one == other:
         return True
-    lists = [str(each[0]) for each in (one, other) if len(each) == 1]
-    of_features = all(each.startswith("elements:") and "?" not in each for each in lists)
-    domains = {each.rpartition("@")[2] for each in lists}
-    return len(lists) == 2 and of_features and len(domains) == 1
+    found = [str(each[0]) for each in (one, other) if len(each) == 1]
+    if len(found) < 2 or not all(each.startswith("elements:") for each in found):
+        return False
+    (a, steps, rest), (b, more, other_rest) = (each.partition(_STEP) for each in found)
+    of_features = not a.startswith("elements:?") and not b.startswith("elements:?")
+    return of_features and (steps, rest) == (more, other_rest)
 
 
-def join(one: Fact, other: Fact) -> Fact:
-    """The fact that holds for both of two tensors, such as the results of two branches."""
-    for fact in (one, other):
-        if fact.kind is Kind.MIXED:
-            return mixed(fact.why)
-    if one.axes is None or other.axes is None:  # a TensorList without entries
-        return other if one.axes is None else one
-    if one.axes != other.axes:
-        return mixed("its shape differs between branches")
-    kinds = {one.kind, other.kind}
-    if len(kinds) > 1 and kinds != {Kind.FIXED, Kind.ROWS}:
-        return mixed("sizes in one branch and values in the other")
-    if (one.refers, one.places) != (other.refers, other.places):
-        return mixed("positions in one branch and values in the other")
-    kind = Kind.ROWS if Kind.ROWS in kinds else one.kind
-    return Fact(
-        kind,
-        one.axes,
-        one.lengths | other.lengths,
-        one.fills if one.fills == other.fills else (),
-        one.uniform if one.uniform == other.uniform else None,
-        one.sizes if one.sizes == other.sizes else None,
-        one.refers,
-        one.places,
-        one.mark if one.mark == other.mark else None,
-        may_break=one.may_break or other.may_break,
-    )
+def is_open(axis: Axis) -> bool:
+    """Whether nothing is known of a size but that it is the same in every run."""
+    return bool(axis) and all(str(factor)[0] == "?" for factor in axis)
+
+
+OF_USER = "?user:"
+
+
+def without_user(axis: Axis) -> Axis:
+    """A dimension without sizes that one user's columns decide.
+
+    The late signature repeats rows of a user, so beside rows these are 1; else its proof fails, as
+    TensorFlow refuses any other number of rows.
+    """
+    return tuple(factor for factor in axis if not str(factor).startswith(OF_USER))
+
+
+def checked(fact: Fact) -> Fact:
+    """The invariant: rows are the slowest factor of exactly one dimension, of none if "fixed".
+
+    Raises:
+        Mixes: it does not hold.
+    """
+    if fact.kind in ("size", "mixed"):
+        return fact
+    marks = [[has_rows((factor,)) for factor in each] for each in fact.axes]
+    if sum(map(sum, marks)) > 1:
+        raise Mixes("every row is combined with every other")
+    if any(any(each[1:]) for each in marks):
+        raise Mixes("rows are not the slowest factor of their dimension")
+    if any(map(any, marks)) == (fact.kind == "fixed"):
+        raise Mixes("it depends on rows but has none")
+    return fact
+
+
+def verdict(fact: Fact) -> tuple[bool, tuple[str, ...] | str]:
+    """Whether a tensor has one row per candidate, each from its own row alone.
+
+    Returns:
+        (True, the lists whose longest length in a run affects it) or (False, why not).
+    """
+    if fact.kind == "mixed":
+        return False, fact.why
+    one_each = fact.axes and without_user(fact.axes[0]) == R and not has_rows(*fact.axes[1:])
+    if fact.kind != "rows" or not one_each:
+        return False, f"it does not have one row of values per candidate: {shown(fact)}"
+    lists = sorted(fact.pads | lists_in(fact.axes))
+    if made := [name for name in lists if name.startswith("?")]:
+        return False, f"it depends on the longest list that {made[0][1:]} makes for any row"
+    return True, tuple(lists)
+
+
+def shown(fact: Fact) -> str:
+    """A fact for messages."""
+    sizes = ["*".join(map(_shown, each)) or "1" for each in fact.axes]
+    return f"{fact.kind} [{', '.join(sizes)}]"
+
+
+def _shown(factor: Factor) -> str:
+    return str(factor).replace(_STEP, ",").replace(_EXPR, " by ")
+
+
+def moved(fact: Fact, axes: Axes, more: frozenset[str] = frozenset()) -> Fact:
+    """The fact of the same entries in other dimensions."""
+    if fact.kind == "ids":
+        return replace(fact, axes=axes, pads=fact.pads | more)
+    return values([fact], axes, more)
+
+
+def plain(fact: Fact) -> Fact:
+    """The fact of a tensor whose entries are used as values.
+
+    Raises:
+        Mixes: a position of a row, or the number of rows, would become a value.
+    """
+    if fact.kind == "size":
+        if None in fact.sizes or has_rows(*fact.sizes):
+            raise Mixes("the number of rows is used as a value")
+        return Fact("fixed", fact.axes, fact.pads | lists_in(fact.sizes))
+    if fact.kind not in ("fixed", "rows"):
+        raise Mixes("the position of a row is used as a value")
+    return fact
+
+
+def values(facts: Iterable[Fact], axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> Fact:
+    """The fact of values computed from all these tensors, each row's from its own."""
+    facts, axes = [plain(fact) for fact in facts], tuple(axes)
+    pads = more.union(*(fact.pads for fact in facts))
+    of_rows = any(fact.kind == "rows" for fact in facts) or has_rows(*axes)
+    same = of_rows and not pads and all(fact.kind == "fixed" or fact.same for fact in facts)
+    return checked(Fact("rows" if of_rows else "fixed", axes, pads, same=same))

@@ -2,25 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
-from colcast.export.graph._nodes import FlatGraph, producer
+from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._facts import (
-    Axis,
-    Fact,
-    Kind,
-    axis,
-    fixed,
-    has_rows,
-    longest,
-    mixed,
-    without_open,
-)
+from colcast.export.rows._facts import Axis, Fact, R, dim, mixed, verdict
 from colcast.export.rows._walk import Walk
 
 _LENGTH = "/length"
@@ -36,8 +23,8 @@ class Independence:
             run.
         why_not: the op that mixes rows, or what is wrong with an output; "" if `rows`.
         own_length: list features whose longest list in a run affects results. Requests may share a
-            run only if their longest lists have the same length. For a feature without `f/length`,
-            this length is the width of its column.
+            run, and rows a state, only if their longest lists have the same length. For a feature
+            without `f/length`, this length is the width of its column.
     """
 
     rows: bool
@@ -62,32 +49,27 @@ class Independence:
 
 
 def rows_of(
-    domain: str, columns: Mapping[str, str], graph: tf.Graph, *, lists: bool = True
+    columns: Mapping[str, str], graph: tf.Graph, *, rows: Axis = R, lists: bool = True
 ) -> dict[str, Fact]:
-    """Facts about the columns of a domain, by tensor.
+    """Facts about columns that have one row per row of the run, by tensor.
 
     Args:
-        domain: the domain.
-        columns: tensors by column name. `f/length` gives the length of each row's list in `f`;
-            without it, all lists have the width sent.
+        columns: tensors by column name.
         graph: the graph with the tensors.
+        rows: the dimension of rows.
         lists: whether columns of unknown width are lists. Otherwise rows share a run only if their
             columns have the same width, as for states.
     """
     found = {}
     for name, tensor in columns.items():
-        rows = (f"rows:{domain}",)
         shape = graph.get_tensor_by_name(tensor).shape
         if shape.rank is None:
             found[tensor] = mixed(f"the rank of {name!r} is unknown")
             continue
         inner = _axes_of(name, shape[1:])
-        mark = None
         if lists and inner and shape[1] is None:
-            inner[0] = (f"longest:{name}@{domain}",)
-        if name.endswith(_LENGTH) and name.removesuffix(_LENGTH) in columns:
-            mark = ("length", f"{name.removesuffix(_LENGTH)}@{domain}")
-        found[tensor] = Fact(Kind.ROWS, (rows, *inner), mark=mark)
+            inner[0] = (f"longest:{name}",)
+        found[tensor] = Fact("rows", (rows, *inner), of=_counts(name, columns) if lists else None)
     return found
 
 
@@ -97,23 +79,22 @@ def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) ->
     for name, tensor in {**user, **shared}.items():
         shape = graph.get_tensor_by_name(tensor).shape
         if shape.rank is None:
-            found[tensor] = fixed(None)
+            found[tensor] = mixed(f"the rank of {name!r} is unknown")
             continue
         axes = _axes_of(name, shape)
-        found[tensor] = fixed(((), *axes[1:]) if name in user else tuple(axes))
+        of_user = ((), *axes[1:]) if name in user else tuple(axes)
+        found[tensor] = Fact("fixed", of_user, of=_counts(name, user))
     return found
 
 
+def _counts(name: str, columns: Mapping[str, str]) -> str | None:
+    """Marks a column that may hold a list's lengths; the converter's nodes tell whether it does."""
+    of = name.removesuffix(_LENGTH)
+    return f"counts:{of}" if of != name and of in columns else None
+
+
 def _axes_of(name: str, shape: tf.TensorShape) -> list[Axis]:
-    sizes = enumerate(shape)
-    return [(f"size:{name}/{n}",) if size is None else axis(size) for n, size in sizes]
-
-
-def facts_of(
-    graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
-) -> Mapping[str, Fact]:
-    """Facts about every tensor of a graph, derived from `given`, the facts about its inputs."""
-    return Walk(graph, given, {}, session.graph, partial(_evaluate, session)).facts
+    return [(f"?{name}/{n}",) if size is None else dim(size) for n, size in enumerate(shape)]
 
 
 def find_independence(
@@ -121,8 +102,6 @@ def find_independence(
     session: tf.compat.v1.Session,
     given: Mapping[str, Fact],
     outputs: Mapping[str, str],
-    domain: str,
-    copies: Mapping[str, Fact] = MappingProxyType({}),
 ) -> Independence:
     """Applies the rule to a signature's graph.
 
@@ -131,53 +110,16 @@ def find_independence(
         session: an initialised session with the nodes.
         given: facts about the inputs, and about other tensors that the caller knows.
         outputs: tensors by the signature's key.
-        domain: the domain whose rows the outputs have.
-        copies: facts about tensors that repeat a one-row column for each row.
     """
-    facts = Walk(graph, given, copies, session.graph, partial(_evaluate, session)).facts
-    lengths: set[str] = set()
+    facts = Walk(graph, session, given).facts
+    lists: set[str] = set()
     for key, tensor in outputs.items():
-        fact = facts[tensor]
-        if fact.kind is Kind.MIXED:
-            return Independence(False, fact.why)
-        if not fact.axes or without_open(fact.axes[0]) != (f"rows:{domain}",):
-            why = f"output {key!r} does not have one row per {domain}{_shown(fact)}"
-            return Independence(False, why)
-        if has_rows(fact.axes[1:]):
-            why = f"output {key!r} has entries of several rows in each row{_shown(fact)}"
-            return Independence(False, why)
-        if not fact.plain or fact.kind not in (Kind.ROWS, Kind.FIXED):
-            return Independence(False, f"output {key!r} holds positions, not values")
-        lengths |= fact.lengths | longest(fact.axes)
-    lengths -= _longest(copies)  # a repeated list has the same length on every row
-    unknown = sorted(lengths - _longest(given))
-    if unknown:
-        name = unknown[0].removeprefix("?").rpartition("@")[0]
-        why = f"it depends on the longest list that {name} makes for any row"
-        return Independence(False, why)
-    own = tuple(sorted({lists.rpartition("@")[0] for lists in lengths}))
-    return Independence(True, own_length=own)
-
-
-def _longest(facts: Mapping[str, Fact]) -> frozenset[str]:
-    return longest(each for fact in facts.values() for each in fact.axes or ())
-
-
-def _shown(fact: Fact) -> str:
-    if fact.axes is None:
-        return ": its rank is unknown"
-    sizes = ["*".join(map(str, each)) or "1" for each in fact.axes]
-    return f": its shape is [{', '.join(sizes)}]"
-
-
-def _evaluate(session: tf.compat.v1.Session, tensor: str, feeds: Mapping[str, Any]) -> Any:
-    try:
-        return session.run(tensor, feeds)
-    except (tf.errors.OpError, KeyError, ValueError, TypeError):
-        return None
-
-
-CANDIDATE = "candidate"
+        rows, found = verdict(facts[tensor])
+        if not rows:
+            of_output = facts[tensor].kind != "mixed"
+            return Independence(False, f"output {key!r}: {found}" if of_output else str(found))
+        lists.update(found)
+    return Independence(True, own_length=tuple(sorted(lists)))
 
 
 def candidates(
@@ -185,38 +127,15 @@ def candidates(
 ) -> Independence:
     """Applies the rule to the candidates of a signature.
 
-    Candidates share a run only if they have the same user, so user inputs have one row. In a
-    columnar signature, all columns have one row per candidate.
+    Candidates share a run only if they have the same user, so user inputs have one row, and the
+    user's lists one length. In a columnar signature, all columns have one row per candidate.
     """
-    tensors = [*signature.outputs.values(), *signature.inputs.values()]
     given = {
-        **rows_of(CANDIDATE, signature.items, session.graph),
+        **rows_of(signature.items, session.graph),
         **once(signature.user, signature.shared, session.graph),
     }
+    tensors = [*signature.outputs.values(), *signature.inputs.values()]
     graph = FlatGraph(meta_graph, tensors)
-    copies = _copies(graph, rows_of(CANDIDATE, signature.user, session.graph))
-    return find_independence(graph, session, given, signature.outputs, CANDIDATE, copies)
-
-
-def _copies(graph: FlatGraph, columns: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Facts about tensors that repeat an unmodified column, as if each row had its own value."""
-    facts = {producer(tensor): fact for tensor, fact in columns.items()}
-    found = {}
-    for node in graph.nodes.values():
-        if node.op != "Tile":
-            continue
-        source = producer(node.input[0])
-        while _is_as_it_came(graph, source):
-            source = producer(graph.nodes[source].input[0])
-        if source in facts:
-            found[f"{node.name}:0"] = facts[source]
-    return found
-
-
-def _is_as_it_came(graph: FlatGraph, name: str) -> bool:
-    """Whether an op forwards its input unchanged, except that a negative length becomes 0."""
-    node = graph.nodes[name]
-    if node.op != "Maximum":
-        return bool(node.op == "EnsureShape")
-    least = graph.nodes[producer(node.input[1])]
-    return least.op == "Const" and not np.any(tf.make_ndarray(least.attr["value"].tensor))
+    found = find_independence(graph, session, given, signature.outputs)
+    own = tuple(name for name in found.own_length if name not in signature.user)
+    return Independence(found.rows, found.why_not, own)

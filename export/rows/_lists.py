@@ -1,280 +1,261 @@
-"""Rules for ops on lists: sparse and ragged tensors, and sums by segments."""
+"""Sparse and ragged tensors, and ops that combine the entries of each row."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from colcast.export.rows._facts import (
+    FILLED,
     Axis,
     Fact,
-    Kind,
-    are_aligned,
-    axis,
-    fixed,
+    Mixes,
+    R,
+    aligned,
+    chosen,
+    dim,
+    elements,
+    every_row_has_one,
+    flat,
     has_rows,
-    is_shared,
-    longest,
-    sizes,
+    list_of,
+    lists_in,
+    names,
+    plain,
+    values,
+    width,
 )
-from colcast.export.rows._free import is_of_no_run
-from colcast.export.rows._op import Mixes, Op, as_value, rule, together
-from colcast.export.rows._shapes import reshaped
+from colcast.export.rows._op import Op, meeting, rule
+from colcast.export.rows._reduce import reduced
 
-_COMBINERS = ("Sum", "Max", "Min", "Prod")
-_SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+
+def handed_over(role: str, name: str) -> Fact:
+    """The fact about a tensor that the converter made from the columns of a list feature."""
+    if role == "indices":
+        return Fact("indices", (elements(name), (2,)), of=R)
+    if role == "shape":
+        return Fact("size", ((2,),), sizes=(R, (f"longest:{name}",)))
+    return Fact("splits", ((f"splits:{name}",),), of=f"splits:{name}")
+
+
+def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, list[Axis]]:
+    """A sparse tensor whose first dimension is the rows: its indices, values and dense shape."""
+    fact, own, sizes = op.ins[indices], plain(op.ins[held]), op.entries(shape)
+    if fact.kind != "indices" or fact.of != R or not has_rows(fact.axes[0]) or sizes[:1] != [R]:
+        raise Mixes("it is unknown which rows the positions belong to")
+    if own.axes and not aligned(own.axes[0], fact.axes[0]):
+        raise Mixes(meeting(own.axes[0], fact.axes[0]))
+    if not own.axes and own.kind != "fixed":
+        raise Mixes("one row's value fills all rows")
+    return fact, replace(own, pads=own.pads | fact.pads), [each or () for each in sizes]
+
+
+def _default(op: Op, index: int) -> Fact:
+    fact = plain(op.ins[index])
+    if fact.kind != "fixed":
+        raise Mixes("one row's value fills other rows")
+    return fact
 
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    """Makes each list a row of a tensor, padded after its end."""
-    indices, values, default = op.inputs[0], as_value(op.inputs[2]), as_value(op.inputs[3])
-    rows, *inner = _dense_shape(op, 1)
-    _check_indices(indices, rows)
-    if default.kind is not Kind.FIXED:
-        raise Mixes("one row's value fills all rows")
-    axes = (rows, *inner)
-    fills = tuple(default.uniform if longest([each]) else None for each in axes)
-    return Fact(Kind.ROWS, axes, values.lengths | indices.lengths, fills)
+    _, held, sizes = _sparse(op, 0, 2, 1)
+    return values([held, _default(op, 3)], sizes)
 
 
 @rule("SparseReshape")
-def reshape(op: Op) -> list[Fact]:
-    """Changes the dimensions that follow the rows."""
-    indices = op.inputs[0]
-    rows, *inner = _dense_shape(op, 1)
-    _check_indices(indices, rows)
-    wanted = op.entries(2)
-    first, *rest = wanted
-    if first is None and rest == inner:
-        first = rows
-    if first != rows:
-        raise Mixes("lists of different rows are merged")
-    regrouped = reshaped(fixed(tuple(inner)), tuple(inner), rest)
-    made = regrouped.axes or ()
-    shape = sizes([rows, *made])
-    width = (len(wanted),) if len(wanted) > 1 else ()
-    places = (rows, *[None] * len(made))
-    lengths = indices.lengths | regrouped.lengths
-    return [Fact(Kind.ROWS, (op.axes(0)[0], width), lengths, places=places), shape]
+def sparse_reshape(op: Op) -> list[Fact]:
+    """The same two dimensions, however they are computed."""
+    fact, before, wanted = op.ins[0], op.entries(1), op.entries(2)
+    same = [a if b is None else b for a, b in zip(before, wanted, strict=False)]
+    if fact.kind != "indices" or len(wanted) != 2 or wanted.count(None) > 1 or before != same:
+        raise Mixes("lists of different rows are merged, or get another width")
+    if before[0] != R:
+        raise Mixes("it is unknown which rows the positions belong to")
+    return [fact, Fact("size", ((2,),), sizes=tuple(before))]
 
 
 @rule("SparseReorder")
 def reorder(op: Op) -> list[Fact]:
-    rows, *_ = _dense_shape(op, 2)
-    _check_indices(op.inputs[0], rows)
-    return [op.inputs[0], as_value(op.inputs[1])]
+    fact, held, _ = _sparse(op, 0, 1, 2)
+    return [fact, held]
 
 
 @rule("SparseFillEmptyRows")
 def fill_empty_rows(op: Op) -> list[Fact]:
-    """Adds a value to each row that has none."""
-    indices, values, default = op.inputs[0], as_value(op.inputs[1]), as_value(op.inputs[3])
-    rows, *_ = _dense_shape(op, 2)
-    _check_indices(indices, rows)
-    if default.kind is not Kind.FIXED:
-        raise Mixes("one row's value fills other rows")
-    lists = f"{_lists_of(op.axes(0)[0])}"
-    filled = (f"elements:+{lists}",)
-    lengths = indices.lengths | values.lengths
+    fact, held, _ = _sparse(op, 0, 1, 2)
+    pads = held.pads | _default(op, 3).pads
+    filled = elements(chosen(list_of(fact.axes[0]), FILLED))
     return [
-        Fact(Kind.ROWS, (filled, op.axes(0)[1]), indices.lengths, places=indices.places),
-        Fact(Kind.ROWS, (filled,), lengths),
-        Fact(Kind.ROWS, (rows,), indices.lengths),
-        Fact(Kind.ROWS, op.axes(0)[:1], lengths, refers=filled),
+        replace(fact, axes=(filled, fact.axes[1])),
+        Fact("rows", (filled,), pads),
+        Fact("rows", (R,), fact.pads),
+        Fact("ids", fact.axes[:1], fact.pads, of=filled),
     ]
 
 
-@rule(*_SPARSE, *(f"{op}WithNumSegments" for op in _SPARSE))
-def sparse_segments(op: Op) -> Fact:
-    """Looks up rows of a table and sums or averages them by segment."""
-    data, index, segments = as_value(op.inputs[0]), op.inputs[1], op.inputs[2]
-    into = op.axes(0)[0]
-    if index.refers is None:
-        index = as_value(index)
-        if has_rows([into]):
-            raise Mixes("positions may point to other rows")
-    elif not are_aligned(index.refers, into):
-        raise Mixes("positions in one dimension are used in another")
-    rows = _segments(op, op.axes(1)[0], segments, 3)
-    lengths = data.lengths | index.lengths | segments.lengths
-    return Fact(Kind.ROWS, (rows, *op.axes(0)[1:]), lengths)
-
-
-@rule(*(f"Segment{op}" for op in (*_COMBINERS, "Mean")))
-@rule(*(f"UnsortedSegment{op}" for op in _COMBINERS))
-def segments(op: Op) -> Fact:
-    """Reduces the elements of each segment, for example to their sum."""
-    data, ids = as_value(op.inputs[0]), op.inputs[1]
-    if len(op.axes(1)) != 1:
-        raise Mixes("segments have several dimensions")
-    if op.type.startswith("Unsorted") and all(map(is_of_no_run, op.inputs)):
-        (number,) = op.entries(2)
-        return fixed((number or (), *op.axes(0)[1:]))
-    rows = _segments(op, op.axes(0)[0], ids, 2)
-    return Fact(Kind.ROWS, (rows, *op.axes(0)[1:]), data.lengths | ids.lengths)
-
-
-@rule("RaggedTensorToTensor")
-def ragged_to_dense(op: Op) -> Fact:
-    """Makes each list a row of a tensor, padded after its end or truncated."""
-    values, default = as_value(op.inputs[1]), as_value(op.inputs[2])
-    elements, rows = _partition(op)
-    if not op.axes(1) or not are_aligned(op.axes(1)[0], elements):
-        raise Mixes("values and splits belong to different lists")
-    lists = _lists_of(elements)
-    wanted: Sequence[Axis | None] = [None, None]
-    if op.inputs[0].axes:
-        wanted = op.entries(0)
-    width = wanted[1] if len(wanted) > 1 and wanted[1] is not None else (f"longest:{lists}",)
-    if wanted and wanted[0] not in (None, rows):
-        raise Mixes("the output may have another number of rows")
-    axes = (rows, width, *op.axes(1)[1:])
-    fills = tuple(default.uniform if longest([each]) else None for each in axes)
-    return Fact(Kind.ROWS, axes, values.lengths, fills)
-
-
-def _partition(op: Op) -> tuple[Axis, Axis]:
-    """Two dimensions: the elements of the lists, and the rows that they belong to."""
-    kinds = [kind.decode() for kind in op.attribute("row_partition_types").list.s]
-    last = op.inputs[-1]
-    if kinds == ["ROW_SPLITS"] and last.mark and last.mark[0] == "splits":
-        lists = last.mark[1]
-        return (f"elements:{lists}",), (f"rows:{lists.rpartition('@')[2]}",)
-    by_ids = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.refers
-    if by_ids and last.refers and last.axes and op.entries(3) == [last.refers]:
-        _check_apart(last.refers)
-        return last.axes[0], last.refers
-    raise Mixes("lists are ragged in several dimensions")
-
-
-@rule("StringSplitV2", "StringSplit")
-def split_strings(op: Op) -> list[Fact]:
-    """Splits each string into words, a sparse tensor."""
-    fact = as_value(op.inputs[0])
-    (rows,) = op.axes(0)
-    lists = f"?{op.name}@{_lists_of(rows).rpartition('@')[2]}"
-    elements = (f"elements:{lists}",)
-    return [
-        Fact(Kind.ROWS, (elements, (2,)), fact.lengths, places=(rows, None)),
-        Fact(Kind.ROWS, (elements,), fact.lengths),
-        sizes([rows, (f"longest:{lists}",)]),
-    ]
-
-
-@rule("SparseCross", "SparseCrossV2", "SparseCrossHashed")
-def cross(op: Op) -> list[Fact]:
-    """Crosses features: outputs every combination of a row's elements."""
-    sparse = op.attributes["N"].i
-    shapes = range(2 * sparse, 3 * sparse)
-    rows: Axis | None = op.entries(2 * sparse)[0] if sparse else None
-    facts = [as_value(fact) for fact in op.inputs[sparse : 2 * sparse]]
-    dense = [index for index in range(3 * sparse, len(op.inputs)) if len(op.axes(index)) == 2]
-    for index in dense:
-        facts.append(as_value(op.inputs[index]))
-        rows = rows or op.axes(index)[0]
-        if op.axes(index)[0] != rows:
-            raise Mixes("every row is combined with every other")
-    if rows is None or not has_rows([rows]):
-        raise Mixes("its rows are unknown")
-    for number, index in enumerate(shapes):
-        _check_indices(op.inputs[number], op.entries(index)[0])
-        if op.entries(index)[0] != rows:
-            raise Mixes("every row is combined with every other")
-    lists = f"?{op.name}@{_lists_of(rows).rpartition('@')[2]}"
-    elements: Axis = (f"elements:{lists}",)
-    width: Axis = (f"longest:{lists}",)
-    inner = [op.axes(index)[1] for index in dense]  # a dense list is crossed with its padding
-    if not sparse and all(isinstance(factor, int) for each in inner for factor in each):
-        width = axis(*(factor for each in inner for factor in each))
-        elements = axis(*rows, *width)
-    _, lengths = together([*facts, *map(as_value, op.inputs[3 * sparse :])])
-    lengths |= longest(inner)
-    return [
-        Fact(Kind.ROWS, (elements, (2,)), lengths, places=(rows, None)),
-        Fact(Kind.ROWS, (elements,), lengths),
-        sizes([rows, width]),
-    ]
+@rule("SparseSlice")
+def sparse_slice(op: Op) -> list[Fact]:
+    """Lists from a position on, cut to a length."""
+    fact, held, sizes = _sparse(op, 0, 1, 2)
+    start, (rows, wanted) = op.numbers(3), op.entries(4)
+    every = rows == R or (rows and not names([rows]) and int(rows[0]) > 2**30)
+    if start[0] != 0 or start[1] < 0 or not every or wanted is None or len(sizes) != 2:
+        raise Mixes("rows are sliced")
+    step = f"[{start[1]}:{wanted}]"
+    part = elements(chosen(list_of(fact.axes[0]), step))
+    lists = lists_in([sizes[1], wanted])
+    size = width(lists, f"{sizes[1]}{step}") if lists else (f"?{op.name}",)
+    pads = held.pads | lists_in([wanted])
+    indices = Fact("indices", (part, fact.axes[1]), fact.pads | lists_in([wanted]), of=R)
+    return [indices, Fact("rows", (part,), pads), Fact("size", ((2,),), sizes=(R, size))]
 
 
 @rule("SparseTensorDenseMatMul")
 def sparse_mat_mul(op: Op) -> Fact:
-    """Multiplies each row's weights by a table."""
-    indices, values, table = op.inputs[0], as_value(op.inputs[1]), as_value(op.inputs[3])
-    rows, *_ = _dense_shape(op, 2)
-    _check_indices(indices, rows)
-    if table.kind is not Kind.FIXED or op.attribute("adjoint_a").b or op.attribute("adjoint_b").b:
+    _, held, _ = _sparse(op, 0, 1, 2)
+    table = plain(op.ins[3])
+    if table.kind != "fixed" or op.attr("adjoint_a") or op.attr("adjoint_b"):
         raise Mixes("rows are summed")
-    return Fact(Kind.ROWS, (rows, *op.axes(3)[1:]), values.lengths | indices.lengths)
+    return values([held, table], (R, *table.axes[1:]), lists_in(table.axes[:1]))
 
 
 @rule("SparseReduceSum", "SparseReduceMax")
 def sparse_reduce(op: Op) -> Fact:
-    """Sums each row's elements, or finds the largest."""
-    indices, values = op.inputs[0], as_value(op.inputs[1])
-    shape = _dense_shape(op, 2)
-    _check_indices(indices, shape[0])
-    gone = {number % len(shape) for number in op.numbers(3)}
-    if 0 in gone:
+    _, held, sizes = _sparse(op, 0, 1, 2)
+    if [number % 2 for number in op.numbers(3)] != [1] or len(sizes) != 2:
         raise Mixes("it reduces over rows")
-    keep = op.attribute("keep_dims").b
-    axes = [() if n in gone else each for n, each in enumerate(shape) if keep or n not in gone]
-    return Fact(Kind.ROWS, tuple(axes), values.lengths | indices.lengths)
+    return values([held], (R, *[()] * op.attr("keep_dims")))
+
+
+@rule("SparseCross", "SparseCrossV2", "SparseCrossHashed")
+def cross(op: Op) -> list[Fact]:
+    """Every combination of a row's entries; a dense list is crossed with what fills its end."""
+    n = op.attr("N")
+    sparse = [_sparse(op, index, n + index, 2 * n + index) for index in range(n)]
+    others = [plain(fact) for fact in op.ins[3 * n :]]
+    dense = [fact for fact in others if len(fact.axes) == 2]
+    if any(fact.axes[0] != R for fact in dense) or not (sparse or dense):
+        raise Mixes("every row is combined with every other")
+    if any(fact.kind != "fixed" for fact in others if len(fact.axes) != 2):
+        raise Mixes("rows decide how others are hashed")
+    each = [held for _, held, _ in sparse] + others
+    pads = lists_in(one for fact in dense for one in fact.axes)
+    pads = pads.union(*(fact.pads for fact in each))
+    part = elements(f"?{op.name}")
+    size: Axis = (f"longest:?{op.name}",)
+    if not sparse and not names(fact.axes[1] for fact in dense):
+        size = dim(*flat(fact.axes[1] for fact in dense))
+        part = dim(*R, *size)
+    return [
+        Fact("indices", (part, (2,)), pads, of=R),
+        Fact("rows", (part,), pads),
+        Fact("size", ((2,),), sizes=(R, size)),
+    ]
+
+
+@rule("StringSplitV2", "StringSplit")
+def split_strings(op: Op) -> list[Fact]:
+    text = plain(op.ins[0])
+    if text.axes != (R,) or any(plain(fact).kind != "fixed" for fact in op.ins[1:]):
+        raise Mixes("it is unknown which rows the strings belong to")
+    pads = text.pads.union(*(fact.pads for fact in op.ins[1:]))
+    name = f"?{op.name}"
+    words = Fact("rows", (elements(name),), pads)
+    return [replace(handed_over("indices", name), pads=pads), words, handed_over("shape", name)]
+
+
+_SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+
+
+@rule(*_SPARSE, *(f"{op}WithNumSegments" for op in _SPARSE))
+def sparse_segments(op: Op) -> Fact:
+    """Looks up rows of a table and combines them by segment."""
+    data, ids, rows = op.ins[:3]
+    if ids.kind == "ids":
+        if not isinstance(ids.of, tuple) or not aligned(ids.of, data.axes[0]):
+            raise Mixes("positions in one dimension are used in another")
+        held = replace(plain(data), pads=data.pads | ids.pads)
+        return _by_rows(op, [held], ids.axes, rows, data.axes[1:], 3)
+    if has_rows(*data.axes):
+        raise Mixes("positions may point to other rows")
+    return _by_rows(op, [data, ids], ids.axes, rows, data.axes[1:], 3)
+
+
+@rule(*(f"Segment{how}" for how in ("Sum", "Max", "Min", "Prod", "Mean")))
+@rule(*(f"UnsortedSegment{how}" for how in ("Sum", "Max", "Min", "Prod")))
+def segments(op: Op) -> Fact:
+    return _by_rows(op, op.ins[:1], op.ins[0].axes[:1], op.ins[1], op.ins[0].axes[1:], 2)
+
+
+def _by_rows(
+    op: Op,
+    facts: Sequence[Fact],
+    along: Sequence[Axis],
+    rows: Fact,
+    rest: Sequence[Axis],
+    count: int,
+) -> Fact:
+    """Combines the entries of each row; every row needs one, or the number of rows is given."""
+    if rows.kind != "ids" or rows.of != R or len(rows.axes) != 1 or len(along) != 1:
+        raise Mixes("segments may differ from rows")
+    if not aligned(rows.axes[0], along[0]):
+        raise Mixes(meeting(rows.axes[0], along[0]))
+    if "NumSegments" in op.type or op.type.startswith("Unsorted"):
+        if op.entries(count) != [R]:
+            raise Mixes("the number of segments is not the number of rows")
+    elif not every_row_has_one(rows.axes[0]):
+        raise Mixes("trailing rows without entries would be missing")
+    made = values(facts, (along[0], *rest))
+    return replace(made, axes=(R, *rest), pads=made.pads | rows.pads, same=False)
+
+
+@rule("DenseBincount")
+def count_values(op: Op) -> Fact:
+    """How many entries each row has, or how many of each value."""
+    ids, _, weights = op.ins
+    (size,) = op.entries(1)
+    if plain(weights).kind != "fixed" or weights.axes != ((0,),) or size is None:
+        raise Mixes("counts are weighted, or their number is unknown")
+    of_rows = ids.kind == "ids" and ids.of == R and len(ids.axes) == 1 and size == R
+    if of_rows and not op.attr("binary_output"):
+        return Fact("rows", (R,), ids.pads, of=f"lengths:{list_of(ids.axes[0])}")
+    if len(plain(ids).axes) != 2:
+        raise Mixes("values of all rows are counted")
+    return reduced(ids, ids.axes[1:], (ids.axes[0], size))
+
+
+@rule("RaggedTensorToTensor")
+def ragged_to_dense(op: Op) -> Fact:
+    """Makes each list a row, which is filled up to the longest or cut to a given length."""
+    name, pads = _partition(op)
+    held, default = plain(op.ins[1]), _default(op, 2)
+    if not aligned(held.axes[0], elements(name)):
+        raise Mixes(meeting(held.axes[0], elements(name)))
+    wanted: list[Axis | None] = op.entries(0) if op.ins[0].axes else [None, None]
+    if wanted[0] not in (None, R) or len(wanted) < 2:
+        raise Mixes("the output may have another number of rows")
+    size = (f"longest:{name}",) if wanted[1] is None else wanted[1]
+    return values([held, default], (R, size, *held.axes[1:]), pads)
+
+
+def _partition(op: Op) -> tuple[str, frozenset[str]]:
+    """The list whose entries a ragged tensor has, by row splits or by the row of each entry."""
+    kinds = [kind.decode() for kind in op.attr("row_partition_types")]
+    last = op.ins[-1]
+    role, _, name = str(last.of).partition(":")
+    if kinds == ["ROW_SPLITS"] and role == "splits":
+        return name, last.pads
+    of_rows = last.kind == "ids" and last.of == R
+    if kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and of_rows and op.entries(3) == [R]:
+        return list_of(last.axes[0]), last.pads
+    raise Mixes("lists are ragged in several dimensions")
 
 
 @rule("RaggedTensorToSparse")
 def ragged_to_sparse(op: Op) -> list[Fact]:
-    """Computes the positions of elements within their rows."""
-    splits, values = op.inputs[0], as_value(op.inputs[-1])
-    if len(op.inputs) != 2 or not splits.mark or splits.mark[0] != "splits":
+    splits, held = op.ins[0], plain(op.ins[-1])
+    role, _, name = str(splits.of).partition(":")
+    if len(op.ins) != 2 or role != "splits" or not aligned(held.axes[0], elements(name)):
         raise Mixes("lists are ragged in several dimensions")
-    lists = splits.mark[1]
-    rows = (f"rows:{lists.rpartition('@')[2]}",)
-    elements = (f"elements:{lists}",)
-    return [
-        Fact(Kind.ROWS, (elements, (2,)), values.lengths, places=(rows, None)),
-        values,
-        sizes([rows, (f"longest:{lists}",)]),
-    ]
-
-
-def _dense_shape(op: Op, index: int) -> list[Axis]:
-    """The dimensions of a sparse tensor; raises Mixes unless the first one has rows."""
-    shape = op.entries(index)
-    if not shape or shape[0] is None or not has_rows(shape[:1]):
-        raise Mixes("the first dimension of a sparse tensor is not the rows")
-    return [each if each is not None else (f"size:{op.name}/{n}",) for n, each in enumerate(shape)]
-
-
-def _check_apart(rows: Axis) -> None:
-    if is_shared(rows):
-        raise Mixes("rows with equal values are combined")
-
-
-def _check_indices(indices: Fact, rows: Axis | None) -> None:
-    _check_apart(rows or ())
-    if indices.places is None or indices.places[0] != rows or any(indices.places[1:]):
-        raise Mixes("it is unknown which rows the positions belong to")
-
-
-def _segments(op: Op, along: Axis, ids: Fact, count: int) -> Axis:
-    """The dimension of the results: the rows that the segments belong to."""
-    if ids.refers is None or not ids.axes or not has_rows([ids.refers]):
-        raise Mixes("segments may differ from rows")
-    _check_apart(ids.refers)
-    if not are_aligned(ids.axes[0], along):
-        raise Mixes("segments may differ from rows")
-    if "NumSegments" in op.type or op.type.startswith("Unsorted"):
-        if op.entries(count) != [ids.refers]:
-            raise Mixes("the number of segments is not the number of rows")
-        return ids.refers
-    # The op does not know the number of rows, so it omits trailing rows without elements.
-    if not str(along[0]).startswith("elements:+"):
-        raise Mixes("trailing rows without elements would be missing")
-    return ids.refers
-
-
-def _lists_of(each: Axis) -> str:
-    for factor in each:
-        if isinstance(factor, str) and factor.startswith("elements:"):
-            return factor.removeprefix("elements:")
-        if isinstance(factor, str) and factor.startswith("rows:"):
-            return "@" + factor.removeprefix("rows:")
-    raise Mixes("rows belong to no domain")
+    indices = replace(handed_over("indices", name), pads=splits.pads)
+    held = replace(held, pads=held.pads | splits.pads)
+    return [indices, held, handed_over("shape", name)]

@@ -1,228 +1,137 @@
-"""Rules for ops that pick entries by position."""
+"""Entries looked up by number or by value, and masks that choose entries."""
 
 from dataclasses import replace
 
-import numpy as np
+import tensorflow as tf
 from colcast.export.rows._facts import (
-    Axes,
     Axis,
     Fact,
-    Kind,
-    are_aligned,
-    axis,
+    Mixes,
+    R,
+    aligned,
+    chosen,
+    dim,
+    elements,
     has_rows,
-    is_shared,
-    longest,
-    mixed,
-    sizes,
+    list_of,
+    lists_in,
+    plain,
+    values,
+    width,
 )
-from colcast.export.rows._op import Mixes, Op, as_value, count, rule, together
+from colcast.export.rows._op import Op, count, equal, rule
 
 
 @rule("GatherV2", "Gather", "ResourceGather")
 def gather(op: Op) -> Fact:
-    """Picks entries along one dimension by position."""
-    params, indices = op.inputs[0], op.inputs[1]
-    batched = op.attribute("batch_dims").i if op.type != "Gather" else 0
+    table, ids = op.ins[0], op.ins[1]
+    batched = op.attr("batch_dims") if op.type != "Gather" else 0
+    number = op.numbers(2)[0] if op.type == "GatherV2" else 0
+    if table.kind == "size" and len(ids.axes) < 2:
+        kept = tuple(table.sizes[index] for index in op.numbers(1))
+        return Fact("size", (dim(len(kept)),) if ids.axes else (), sizes=kept)
     if op.type == "ResourceGather":
-        return _from_table(op, indices, batched)
-    number = op.number(2) if op.type == "GatherV2" else 0
-    if params.kind is Kind.SIZES:
-        return _of_sizes(op, params, indices)
-    axes, number = op.axes(0), op.axis_of(0, number)
-    if batched:
-        rank = len(op.axes(1))
-        return _of_each(op, params, indices, number, batched % rank if batched < 0 else batched)
-    into = axes[number]
-    if indices.refers is not None:
-        if not are_aligned(indices.refers, into):
+        table = _variable(op)
+    if not -len(table.axes) <= number < len(table.axes):
+        raise Mixes("the table has no such dimension")
+    number %= len(table.axes)
+    batched += len(ids.axes) if batched < 0 else 0
+    into = table.axes[number]
+    made = (*table.axes[:number], *ids.axes[batched:], *table.axes[number + 1 :])
+    if ids.kind == "ids":
+        if batched or not isinstance(ids.of, tuple) or not aligned(ids.of, into):
             raise Mixes("positions in one dimension are used in another")
-        index = indices
-    else:
-        index = as_value(indices)
-        if has_rows([into]):
-            raise Mixes("positions may point to other rows")
-    if params.plain or (number == len(axes) - 1 and params.places is not None):
-        params = as_value(params)
-    kind, lengths = together([params, replace(index, refers=None)])
-    made = (*axes[:number], *(index.axes or ()), *axes[number + 1 :])
-    if index.axes is None:
-        raise Mixes("the rank of the positions is unknown")
-    if kind is Kind.FIXED and has_rows(made):
-        kind = Kind.ROWS
-    return Fact(kind, made, lengths, refers=params.refers, places=params.places)
-
-
-def _from_table(op: Op, indices: Fact, batched: int) -> Fact:
-    """Picks rows of a variable."""
-    index = as_value(indices)
-    if batched or index.axes is None:
-        raise Mixes("the rank of the positions is unknown")
-    return index.changed(axes=(*index.axes, *op.axes(0)[1:]))
-
-
-def _of_sizes(op: Op, params: Fact, indices: Fact) -> Fact:
-    """Picks sizes from a shape."""
-    if indices.kind is not Kind.FIXED or params.sizes is None:
-        raise Mixes("values choose among sizes")
-    picked = [params.sizes[number] for number in op.numbers(1)]
-    return sizes(picked, scalar=op.axes(1) == ())
-
-
-def _of_each(op: Op, params: Fact, indices: Fact, number: int, batched: int) -> Fact:
-    """Picks from each row's own entries."""
-    params, index = as_value(params), as_value(indices)
-    axes, at = op.axes(0), op.axes(1)
-    if axes[:batched] != at[:batched]:
-        raise Mixes("positions belong to different rows")
-    if has_rows([axes[number]]):
+        if table.kind in ("ids", "indices"):
+            return replace(table, axes=made, pads=table.pads | ids.pads)
+        return replace(values([table], made), pads=table.pads | ids.pads)
+    if has_rows(into):
         raise Mixes("positions may point to other rows")
-    kind, lengths = together([params, index])
-    made = (*axes[:number], *at[batched:], *axes[number + 1 :])
-    return Fact(kind, made, lengths)
+    pads = lists_in([into])
+    for one, other in zip(table.axes[:batched], ids.axes[:batched], strict=True):
+        _, more = equal(one, other)
+        pads |= more
+    return values([table, ids], made, pads)
 
 
-@rule("GatherNd", "ResourceGatherNd")
+def _variable(op: Op) -> Fact:
+    """The fact of the variable that a resource holds."""
+    held, made = op.operation.inputs[0].op, op.operation.outputs[0].shape
+    if held.type == "VarHandleOp":
+        shape = tf.TensorShape(held.get_attr("shape"))
+    else:
+        shape = made if made.rank is None else [None, *made[len(op.ins[1].axes) :]]
+    if op.ins[0].kind != "fixed" or tf.TensorShape(shape).rank is None or op.attr("batch_dims"):
+        raise Mixes("the rank of the table is unknown")
+    sizes = [op.open(n) if size is None else dim(size) for n, size in enumerate(shape)]
+    return Fact("fixed", tuple(sizes))
+
+
+@rule("GatherNd")
 def gather_nd(op: Op) -> Fact:
-    """Picks entries by their position in the first dimensions."""
-    params, indices = op.inputs[0], op.inputs[1]
-    if op.type == "ResourceGatherNd":
-        raise Mixes("the shape of the table is unknown")
-    axes, at = op.axes(0), op.axes(1)
-    depth = count(at[-1])
-    if params.plain or (params.places is not None and depth == len(axes)):
-        params = as_value(params)
-    if indices.plain:
-        indices = as_value(indices)
-    if not _own_rows(axes[:depth], indices):
+    table, ids = op.ins
+    depth = count(ids.axes[-1])
+    if ids.kind in ("ids", "indices"):
+        if (
+            not isinstance(ids.of, tuple)
+            or not aligned(ids.of, table.axes[0])
+            or len(ids.axes) != 2
+        ):
+            raise Mixes("positions in one dimension are used in another")
+        made = values([table], (ids.axes[0], *table.axes[depth:]))
+        return replace(made, pads=table.pads | ids.pads)
+    if has_rows(*table.axes):
         raise Mixes("positions may point to other rows")
-    made = (*at[:-1], *axes[depth:])
-    lengths = params.lengths | indices.lengths
-    known = Kind.ROWS if has_rows(made) else together([as_plain(params), as_plain(indices)])[0]
-    return Fact(known, made, lengths, refers=params.refers, places=params.places)
+    return values([table, ids], (*ids.axes[:-1], *table.axes[depth:]), lists_in(table.axes[:depth]))
 
 
-def _own_rows(axes: Axes, indices: Fact) -> bool:
-    """Whether positions stay within their own row, along every dimension with rows."""
-    places = indices.places or (indices.refers,) * len(axes)
-    return all(
-        not has_rows([each]) or (place is not None and are_aligned(place, each))
-        for each, place in zip(axes, places, strict=True)
-    )
-
-
-_UPDATES = ("Add", "Max", "Min", "Sub", "Update")
-
-
-@rule("ScatterNd", *(f"TensorScatter{each}" for each in _UPDATES))
-def scatter_nd(op: Op) -> Fact:
-    """Writes entries into zeros, or into a tensor, at positions in the first dimensions."""
-    if op.type == "ScatterNd":
-        indices, updates, wanted = op.inputs[0], as_value(op.inputs[1]), op.entries(2)
-        into = Fact(Kind.FIXED, tuple(each or () for each in wanted))
-        at, own = op.axes(0), op.axes(1)
-    else:
-        into, indices, updates = as_value(op.inputs[0]), op.inputs[1], as_value(op.inputs[2])
-        at, own = op.axes(1), op.axes(2)
-    axes, depth = into.axes or (), count(at[-1])
-    if own != (*at[:-1], *axes[depth:]):
-        raise Mixes("entries and their positions have different layouts")
-    if not has_rows(axes[:depth]) and has_rows(own):
-        raise Mixes("rows are written to the same position")
-    if any(map(is_shared, axes[:depth])):
-        raise Mixes("rows with equal values are written to the same position")
-    if not _own_rows(axes[:depth], indices) or has_rows(axes[depth:]):
-        raise Mixes("rows may be written to positions of other rows")
-    if indices.plain:
-        indices = as_value(indices)
-    kind, lengths = together([into, as_plain(indices), updates])
-    return Fact(Kind.ROWS if has_rows(axes) else kind, axes, lengths)
-
-
-def as_plain(fact: Fact) -> Fact:
-    """The same fact without `refers` and `places`."""
-    return replace(fact, refers=None, places=None)
-
-
-@rule("Where")
-def where(op: Op) -> Fact:
-    """Finds the positions of non-zero entries, row by row."""
-    fact = as_value(op.inputs[0])
-    axes = op.axes(0)
-    firsts = [number for number, each in enumerate(axes) if has_rows([each])]
-    if firsts != [0]:
-        raise Mixes("rows are not the first dimension")
-    if fact.mark and fact.mark[0] == "mask":
-        lists = fact.mark[1]
-    else:  # "?" marks lists that depend on rows; a user's lists are the same on every row
-        unknown = "" if fact.kind is Kind.FIXED else "?"
-        lists = f"{unknown}{op.sources[0]}@{_domain(axes[0])}"
-    lengths = fact.lengths
-    entries = op.of_one_row(0)
-    elements: Axis = (f"elements:{lists}",)
-    if entries is not None and np.any(entries):
-        elements = axis(axes[0][0], int(np.count_nonzero(entries)))
-    for number, each in enumerate(axes):
-        if longest([each]) and fact.fill(number) != 0.0 and not _in_merged(fact, number):
-            lengths |= longest([each])
-    places: tuple[Axis | None, ...] = tuple(each if has_rows([each]) else None for each in axes)
-    width = (len(axes),) if len(axes) > 1 else ()
-    return Fact(Kind.ROWS, (elements, width), lengths, places=places)
-
-
-def _in_merged(fact: Fact, number: int) -> bool:
-    """Whether a mask of lists was flattened into one dimension with its rows."""
-    return bool(fact.mark and fact.mark[0] == "mask" and number == 0)
-
-
-def _domain(each: Axis) -> str:
-    """The domain whose rows a dimension has."""
-    for factor in each:
-        if isinstance(factor, str) and factor.startswith("rows:"):
-            return factor.removeprefix("rows:")
-        if isinstance(factor, str) and "@" in factor:
-            return factor.rpartition("@")[2]
-    raise Mixes("rows belong to no domain")
+@rule("LowerBound", "UpperBound")
+def search(op: Op) -> Fact:
+    """For each value, its place among sorted numbers."""
+    (sorted_, wanted), pads = map(plain, op.ins), lists_in(op.ins[0].axes[1:])
+    if has_rows(*sorted_.axes[1:]):
+        raise Mixes("rows are sorted")
+    _, more = equal(sorted_.axes[0], wanted.axes[0])
+    return values([sorted_, wanted], wanted.axes, pads | more)
 
 
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(op: Op) -> list[Fact]:
-    """Finds the distinct values, which belong to no row, and each entry's index among them."""
-    fact = as_value(op.inputs[0])
-    axes = op.axes(0)
-    if len(axes) != 1 or longest(axes):
-        raise Mixes("distinct values of several dimensions")
-    values = (f"distinct:{op.name}@{_domain(axes[0])}",)
-    counts = mixed(f"{op.type} ({op.name}): rows with equal values are counted")
-    made = [
-        Fact(Kind.ROWS, (values,), fact.lengths),
-        Fact(Kind.ROWS, axes, fact.lengths, refers=values),
-        counts,
-    ]
-    return made[: op.outputs]
+    """Each distinct value, which belongs to all rows that have it; -0 and 0 would be one value."""
+    fact = plain(op.ins[0])
+    if op.operation.inputs[0].dtype.base_dtype.is_floating:
+        raise Mixes("0 and -0 count as one value")
+    if len(fact.axes) != 1 or not has_rows(*fact.axes):
+        raise Mixes("it finds distinct values in several dimensions")
+    distinct: Axis = (f"distinct:{op.name}",)
+    made = [Fact("rows", (distinct,), fact.pads), Fact("ids", fact.axes, fact.pads, of=distinct)]
+    counts = Fact("mixed", why=f"it counts the rows of each value ({op.type} {op.name})")
+    return [*made, counts][: op.outputs]
 
 
-@rule("LowerBound", "UpperBound")
-def bound(op: Op) -> Fact:
-    """Finds where each value belongs among its row's sorted values."""
-    facts = [as_value(fact) for fact in op.inputs[:2]]
-    (batch, among), (own, each) = op.axes(0), op.axes(1)
-    if batch != own:
-        raise Mixes("values are searched for among other rows' values")
-    if has_rows([among]):
-        raise Mixes("values are searched for among rows")
-    kind, lengths = together(facts)
-    return Fact(kind, (own, each), lengths | longest([among]))
-
-
-@rule("InTopK", "InTopKV2")
-def in_top_k(op: Op) -> Fact:
-    """Checks whether the entry at a position is among the largest in its row."""
-    facts = [as_value(fact) for fact in op.inputs]
-    (batch, classes), (own,) = op.axes(0), op.axes(1)
-    if batch != own:
-        raise Mixes("positions belong to different rows")
-    if has_rows([classes]):
-        raise Mixes("the top rows are chosen")
-    kind, lengths = together(facts)
-    return Fact(kind, (own,), lengths | longest([classes]))
+@rule("Where")
+def where(op: Op) -> Fact:
+    """The positions of entries that a mask chooses."""
+    fact = plain(op.ins[0])
+    role, _, name = str(fact.of).partition(":")
+    step = op.origins[0]
+    if len(fact.axes) == 1 and has_rows(*fact.axes):
+        (into,) = fact.axes
+        if role == "mask":
+            return Fact("ids", (elements(name), ()), fact.pads, of=into)
+        if fact.same and into[0] == R[0] and not lists_in([into]):
+            return Fact("ids", ((R[0], f"?{step}"), ()), fact.pads, of=into, same=True)
+        pads = fact.pads | lists_in([into])
+        if str(into[0]).startswith("elements:") and len(into) == 1:
+            return Fact("ids", (elements(chosen(list_of(into), step)), ()), pads, of=into)
+        return Fact("ids", (elements(f"?{step}"), ()), pads, of=into)
+    width_ = dim(len(fact.axes))
+    if fact.kind == "fixed":
+        lists = fact.pads | lists_in(fact.axes)
+        return Fact("fixed", (width(lists, op.name) if lists else op.open(), width_), lists)
+    if fact.axes[0] != R:
+        raise Mixes("it is unknown which rows the entries belong to")
+    if role == "mask":
+        return Fact("indices", (elements(name), width_), fact.pads, of=R)
+    if fact.same and not lists_in(fact.axes):
+        return Fact("indices", ((R[0], f"?{step}"), width_), fact.pads, of=R, same=True)
+    return Fact("indices", (elements(f"?{step}"), width_), fact.pads | lists_in(fact.axes), of=R)

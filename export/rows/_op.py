@@ -1,120 +1,88 @@
-"""A node as rules see it, and the table of rules, which the decorator `rule` fills.
-
-An op without a rule mixes rows.
-"""
+"""A node as rules see it, the table of rules, and dimensions that meet."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from colcast.export.graph._nodes import NodeDef
 from colcast.export.rows._facts import (
     Axes,
     Axis,
     Fact,
-    Kind,
-    axis,
+    Mixes,
+    aligned,
+    dim,
+    flat,
     has_rows,
-    is_counted,
-    is_of_rows,
-    labels,
-    longest,
-    mixed,
+    lists_in,
+    names,
+    width,
+    without_user,
 )
 
-Rule = Callable[["Op"], "Fact | Sequence[Fact]"]
-RULES: dict[str, Rule] = {}
-"""How each op treats rows. An op without a rule mixes them, unless no row affects its inputs."""
 
-TABLE = object()
-"""A placeholder for a table among the entries passed to `Op.compute`."""
-
-
-class Mixes(Exception):
-    """An op mixes rows, or may do so; the message says how."""
-
-
-@dataclass(frozen=True)
 class Op:
-    """One node.
+    """A node.
 
     Attributes:
         name: its name.
-        type: its op type.
-        inputs: facts about the tensors that it reads.
-        attributes: AttrValues by name, with the op's defaults where the node has none.
-        outputs: number of its output tensors.
-        sources: names of its input tensors.
-        value_of: returns input i as numbers if they are known before a run, else None.
-        compute: returns the op's result for one entry of each input; None if that fails.
-        shape_of: returns the shape of output i declared in the graph, a list with None for unknown
-            sizes; None for an unknown rank.
-        of_one_row: returns a row's entries of input i, [...], if they are the same in all rows of
-            all runs; None if that is unknown.
+        type: its op.
+        ins: the facts about its inputs.
+        operation: the tf.Operation.
+        origins: for each input, the tensor that it has the entries of, in the same order.
     """
 
-    name: str
-    type: str
-    inputs: Sequence[Fact]
-    attributes: Any
-    outputs: int
-    sources: Sequence[str]
-    value_of: Callable[[int], Any]
-    compute: Callable[[Sequence[Any]], Any]
-    shape_of: Callable[[int], Sequence[int | None] | None]
-    of_one_row: Callable[[int], Any]
+    def __init__(
+        self,
+        node: NodeDef,
+        operation: Any,
+        ins: Sequence[Fact],
+        value: Callable[[int], Any],
+        origins: Sequence[str],
+    ) -> None:
+        self.name, self.type, self.ins = node.name, node.op, ins
+        self.operation, self.value, self.origins = operation, value, origins
 
-    def attribute(self, name: str) -> Any:
-        return self.attributes[name]
+    def attr(self, name: str) -> Any:
+        return self.operation.get_attr(name)
 
-    def number(self, index: int) -> int:
-        """Input `index` as a number known before a run."""
-        value = self.value_of(index)
-        if value is None or np.size(value) != 1:
-            raise Mixes(f"input {index} is unknown before a run")
-        return int(np.reshape(value, []))
+    @property
+    def outputs(self) -> int:
+        return len(self.operation.outputs)
 
     def numbers(self, index: int) -> list[int]:
-        """Input `index` as numbers known before a run."""
-        value = self.value_of(index)
-        if value is None:
-            raise Mixes(f"input {index} is unknown before a run")
-        return [int(number) for number in np.reshape(value, [-1])]
-
-    def axes(self, index: int) -> Axes:
-        found = self.inputs[index].axes
+        """Input `index` as numbers."""
+        found = self.value(index)
         if found is None:
-            raise Mixes(f"the rank of input {index} is unknown")
-        return found
+            raise Mixes(f"input {index} is unknown before a run")
+        return [int(number) for number in np.reshape(found, [-1])]
 
-    def axis_of(self, index: int, number: int, more: int = 0) -> int:
-        """The position of a dimension of input `index`; a negative `number` counts from the end."""
-        rank = len(self.axes(index)) + more
+    def entries(self, index: int) -> list[Axis | None]:
+        """Input `index`, a shape or part of one, as dimensions; None for -1."""
+        if self.ins[index].kind == "size":
+            return list(self.ins[index].sizes)
+        return [None if number < 0 else dim(number) for number in self.numbers(index)]
+
+    def axis(self, index: int, number: int, more: int = 0) -> int:
+        """The position of a dimension of input `index`, which may be counted from the last."""
+        rank = len(self.ins[index].axes) + more
         if not -rank <= number < rank:
             raise Mixes(f"input {index} has no dimension {number}")
         return number % rank
 
-    def entries(self, index: int) -> list[Axis | None]:
-        """Input `index`, a shape or part of one, as dimensions; None for any size (-1)."""
-        fact = self.inputs[index]
-        if fact.kind is Kind.SIZES and fact.sizes is not None:
-            return list(fact.sizes)
-        if fact.kind is Kind.FIXED and not fact.lengths and self.value_of(index) is None:
-            (width,) = fact.axes or ((),)
-            name = self.sources[index]
-            return [(f"size:{name}/{number}",) for number in range(count(width))]
-        return [None if size < 0 else axis(size) for size in self.numbers(index)]
+    def open(self, number: object = "") -> Axis:
+        """A size of which nothing is known but that it is the same in every run."""
+        return (f"?{self.name}/{number}",)
+
+    def declared(self, output: int, number: int) -> Axis:
+        """A dimension of an output that no row or list determines."""
+        size = self.operation.outputs[output].shape[number]
+        return self.open(number) if size is None else dim(size)
 
 
-def count(each: Axis) -> int:
-    """The number of entries that a dimension has in every run.
-
-    Raises:
-        Mixes: the number depends on the run.
-    """
-    if not is_counted(each):
-        raise Mixes("the size of a dimension is unknown before a run")
-    return int(each[0]) if each else 1
+Rule = Callable[[Op], "Fact | list[Fact]"]
+RULES: dict[str, Rule] = {}
+"""How each op treats rows; an op without a rule mixes them, unless all its inputs are fixed."""
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:
@@ -130,34 +98,85 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def as_value(fact: Fact) -> Fact:
-    """The fact of a tensor whose entries are used as values, not as positions or sizes.
+def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
+    """The dimensions of an op that repeats those of size 1, and lists that may decide which."""
+    made: list[Axis] = []
+    pads: frozenset[str] = frozenset()
+    for number in range(1, max(len(one), len(other)) + 1):
+        a, b = (axes[-number] if number <= len(axes) else () for axes in (one, other))
+        if a == b or not b:
+            made.append(a)
+        elif not a:
+            made.append(b)
+        elif has_rows(a) or has_rows(b):
+            made.append(_same_rows(op, a, b, number))
+        elif lists := lists_in([a, b]):
+            pads |= lists
+            made.append(width(lists, f"{op.name}/{number}"))
+        elif names([a]) and names([b]):
+            made.append(op.open(number))
+        elif names([a]) or names([b]):
+            made.append(b if names([a]) else a)
+        else:
+            raise Mixes("its inputs do not fit together")
+    return tuple(reversed(made)), pads
 
-    Raises:
-        Mixes: a row's number, or the number of rows, would become a value.
-    """
-    if fact.kind is Kind.SIZES:
-        found = fact.sizes or ()
-        if fact.sizes is None or None in found or has_rows(found):
-            raise Mixes("the number of rows is used as a value")
-        return Fact(Kind.FIXED, fact.axes, fact.lengths | longest(found))
-    if fact.kind is Kind.SPLITS:
-        raise Mixes("the number of elements of other rows is used as a value")
-    if not fact.plain:
-        raise Mixes("the position of a row is used as a value")
-    return fact
+
+def _same_rows(op: Op, a: Axis, b: Axis, number: int) -> Axis:
+    """The dimension of two whose entries belong to the same rows."""
+    if aligned(a, b):
+        return a
+    left, right = without_user(a), without_user(b)
+    if left and right and left != right:
+        raise Mixes(meeting(a, b))
+    return left or right
 
 
-def together(facts: Sequence[Fact]) -> tuple[Kind, frozenset[str]]:
-    """The kind of values computed from all these tensors, and the lists that affect them."""
-    kind = Kind.ROWS if any(fact.kind is Kind.ROWS for fact in facts) else Kind.FIXED
-    return kind, frozenset().union(*(fact.lengths for fact in facts))
+def meeting(one: Axis, other: Axis) -> str:
+    """Why rows of two dimensions may differ."""
+    lists = [name.partition(":")[2] for name in names([one, other]) if name.startswith("elements:")]
+    lists = [name.partition("\x1f")[0].lstrip("?") for name in lists]
+    if len(set(lists)) == 2:
+        return f"cannot tell whether {lists[0]} and {lists[1]} are equally long"
+    return "different rows meet"
 
 
-def checked(name: str, type_: str, fact: Fact) -> Fact:
-    """Returns the fact, or MIXED unless the rows it depends on are in one dimension."""
-    if fact.kind is Kind.ROWS and fact.axes is not None and not has_rows(fact.axes):
-        return mixed(f"{type_} ({name}): its output depends on rows but has none")
-    if sum(map(is_of_rows, labels(fact.axes or ()))) > 1:
-        return mixed(f"{type_} ({name}): every row is combined with every other")
-    return fact
+def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
+    """The size of two dimensions that TensorFlow demands to be equal, and lists that decide it."""
+    if aligned(one, other):
+        return one, frozenset()
+    if has_rows(one) or has_rows(other):
+        left, right = without_user(one), without_user(other)
+        if left == right:
+            return left, frozenset()
+        raise Mixes(meeting(one, other))
+    known = other if names([one]) and not names([other]) else one
+    return known, lists_in([one, other])
+
+
+def same_shape(facts: Sequence[Fact], but: int) -> tuple[list[Axis], frozenset[str]]:
+    """The dimensions, all but one, of tensors that have the same ones."""
+    rest: list[Axis] = []
+    pads: frozenset[str] = frozenset()
+    for fact in facts:
+        own = [each for number, each in enumerate(fact.axes) if number != but]
+        if not rest:
+            rest = own
+        if len(own) != len(rest):
+            raise Mixes("its inputs do not fit together")
+        for number, each in enumerate(own):
+            rest[number], more = equal(rest[number], each)
+            pads |= more
+    return rest, pads
+
+
+def within(axes: Sequence[Axis]) -> frozenset[str]:
+    """Lists whose width moves entries of these dimensions: not the slowest factors."""
+    return lists_in(each[1:] for each in axes if not has_rows(each))
+
+
+def count(axis: Axis) -> int:
+    """A size that is a number."""
+    if names([axis]):
+        raise Mixes("the size of a dimension is unknown before a run")
+    return int(flat([axis])[0]) if axis else 1

@@ -1,215 +1,160 @@
-"""Rules for ops that read or change dimensions without reordering entries."""
+"""Shapes, and ops that give the same entries another shape."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
-from typing import Any
 
-import numpy as np
 from colcast.export.rows._facts import (
     Axes,
     Axis,
     Fact,
-    Kind,
-    axis,
-    displaced,
-    fixed,
-    has_open,
-    longest,
-    sizes,
+    Factor,
+    Mixes,
+    checked,
+    dim,
+    flat,
+    has_rows,
+    is_open,
+    lists_in,
+    moved,
+    names,
 )
-from colcast.export.rows._op import Mixes, Op, as_value, rule
-
-STACKED = ("columns", "one below the other")
-"""The mark of a matrix of positions that must be transposed before use."""
-LAID_OUT = "the run's sizes are held in more than one dimension"
+from colcast.export.rows._op import Op, rule, within
 
 
 @rule("Shape", "ShapeN")
 def shape(op: Op) -> list[Fact]:
-    """Outputs the dimensions as numbers."""
-    return [sizes(op.axes(index)) for index in range(op.outputs)]
-
-
-@rule("BroadcastArgs")
-def broadcast_args(op: Op) -> Fact:
-    """Computes the dimensions of an op's result from the shapes of two inputs."""
-    shapes = [op.entries(index)[::-1] for index in (0, 1)]
-    made = []
-    for one, other in zip_longest(*shapes, fillvalue=()):
-        if one != other and () not in (one, other):
-            raise Mixes("it is unknown which of two dimensions has size 1")
-        made.append(one or other)
-    return sizes(made[::-1])
+    return [Fact("size", (dim(len(fact.axes)),), sizes=fact.axes) for fact in op.ins]
 
 
 @rule("Size")
 def size(op: Op) -> Fact:
-    return sizes([axis(*(factor for each in op.axes(0) for factor in each))], scalar=True)
+    return Fact("size", sizes=(dim(*flat(op.ins[0].axes)),))
 
 
 @rule("Rank")
 def rank(op: Op) -> Fact:
-    return fixed((), np.array(len(op.axes(0))))
+    return Fact("fixed")
+
+
+@rule("BroadcastArgs")
+def broadcast_args(op: Op) -> Fact:
+    one, other = op.entries(0), op.entries(1)
+    missing = len(one) - len(other)
+    one, other = [()] * -missing + one, [()] * missing + other
+    made = []
+    for a, b in zip(one, other, strict=True):
+        if a != b and a and b:
+            raise Mixes("sizes do not fit together")
+        made.append(a or b)
+    return Fact("size", (dim(len(made)),), sizes=tuple(made))
 
 
 @rule("Reshape")
 def reshape(op: Op) -> Fact:
-    """Changes the dimensions; the entries keep their order."""
-    return reshaped(op.inputs[0], op.axes(0), op.entries(1))
+    fact, wanted = op.ins[0], op.entries(1)
+    if fact.kind == "size" and len(wanted) < 2:
+        return replace(fact, axes=(dim(len(fact.sizes)),) if wanted else ())
+    if fact.kind in ("indices", "size", "splits"):
+        raise Mixes("positions or sizes are reshaped")
+    made = regrouped(flat(fact.axes), wanted)
+    return checked(replace(fact, axes=made, pads=fact.pads | within(made)))
+
+
+def regrouped(factors: Sequence[Factor], wanted: Sequence[Axis | None]) -> Axes:
+    """Groups the factors of a tensor into the wanted dimensions; None is what remains.
+
+    Raises:
+        Mixes: the order of the factors does not show that each entry keeps its row.
+    """
+    if list(wanted).count(None) > 1:
+        raise Mixes("several sizes are unknown")
+    factors = list(dim(*factors))
+    if None not in wanted:
+        left, rest = _taken(_opened(factors, wanted), wanted)
+        if dim(*rest):
+            raise Mixes("the rows of entries are unknown")
+        return tuple(left)
+    at = list(wanted).index(None)
+    front, rest = _taken(factors, wanted[:at])
+    behind, rest = _taken(rest[::-1], [each[::-1] for each in wanted[:at:-1] if each is not None])
+    return (*front, dim(*rest[::-1]), *(each[::-1] for each in reversed(behind)))
+
+
+def _opened(factors: list[Factor], wanted: Sequence[Axis | None]) -> list[Factor]:
+    """Replaces what follows the rows by what is wanted, as the sizes must be equal in every run."""
+    rows = [number for number, factor in enumerate(factors) if has_rows((factor,))]
+    before = factors[: rows[0] + 1] if rows else []
+    others = dim(*flat(wanted))
+    kept = factors[len(before) :]
+    unknown = [factor for factor in kept if is_open((factor,)) and factor not in others]
+    if unknown and before and list(others[: len(before)]) == before:
+        after = others[len(before) :]
+        if lists_in([tuple(kept)]) == lists_in([after]) and not has_rows(after):
+            return [*before, *after]
+    return factors
+
+
+def _taken(
+    factors: Sequence[Factor], wanted: Sequence[Axis | None]
+) -> tuple[list[Axis], list[Factor]]:
+    """The first factors, grouped as wanted, and the rest."""
+    groups, rest = [], list(factors)
+    for each in wanted:
+        left, group = list(each or ()), list[Factor]()
+        while left:
+            if not rest:
+                raise Mixes("the rows of entries are unknown")
+            factor = rest.pop(0)
+            number = next((one for one in left if isinstance(one, int)), 0)
+            if factor in left:
+                left.remove(factor)
+                group.append(factor)
+            elif not isinstance(factor, int) or not number or not factor:
+                raise Mixes("rows trade places with another dimension")
+            elif number % factor == 0:
+                left[left.index(number)] = number // factor
+                group.append(factor)
+            elif factor % number == 0:
+                left.remove(number)
+                group.append(number)
+                rest.insert(0, factor // number)
+            else:
+                raise Mixes("rows trade places with another dimension")
+        groups.append(dim(*group))
+    return groups, rest
 
 
 @rule("ExpandDims")
 def expand_dims(op: Op) -> Fact:
-    fact, number = op.inputs[0], op.axis_of(0, op.number(1), more=1)
-    if fact.kind is Kind.SIZES:
-        if op.axes(0):
-            raise Mixes(LAID_OUT)
-        return replace(fact, axes=(axis(len(fact.sizes or ())),))
-    return with_axes(fact, number, number, [()])
+    fact, (number,) = op.ins[0], op.numbers(1)
+    if fact.kind == "size" and not fact.axes:
+        return replace(fact, axes=((),))
+    if fact.kind in ("indices", "size", "splits"):
+        raise Mixes("positions or sizes are reshaped")
+    number = op.axis(0, number, 1)
+    return replace(fact, axes=(*fact.axes[:number], (), *fact.axes[number:]))
 
 
 @rule("Squeeze")
 def squeeze(op: Op) -> Fact:
-    fact, axes = op.inputs[0], op.axes(0)
-    numbers = [op.axis_of(0, number) for number in op.attribute("squeeze_dims").list.i]
-    if not numbers:  # a list is dropped if its longest has one value
-        numbers = [number for number, each in enumerate(axes) if not each]
-        fact = replace(fact, lengths=fact.lengths | longest(axes))
-    if any(axes[number] and not has_open(axes[number]) for number in numbers):
+    """Without dimensions to drop, it drops all of size 1, which may be rows, lists or unknown."""
+    fact = op.ins[0]
+    gone = {op.axis(0, number) for number in op.attr("squeeze_dims")}
+    if fact.kind == "size" and len(fact.sizes) == 1:
+        return replace(fact, axes=())
+    if fact.kind in ("indices", "size", "splits"):
+        raise Mixes("positions or sizes are reshaped")
+    if not gone and names(fact.axes):
+        raise Mixes("which dimensions it drops depends on the run: it has no `axis`")
+    gone = gone or {number for number, each in enumerate(fact.axes) if not each}
+    if any(fact.axes[number] and not is_open(fact.axes[number]) for number in gone):
         raise Mixes("a dimension that may be larger than 1 is dropped")
-    if fact.kind is Kind.SIZES:
-        return sizes(fact.sizes or (), scalar=True)
-    kept = [each for number, each in enumerate(axes) if number not in numbers]
-    of_one = tuple(() if number in numbers else each for number, each in enumerate(axes))
-    return reshaped(fact, of_one, list(kept))
+    left = tuple(each for number, each in enumerate(fact.axes) if number not in gone)
+    return replace(fact, axes=left)
 
 
 @rule("Transpose")
 def transpose(op: Op) -> Fact:
-    fact, order = op.inputs[0], op.numbers(1)
-    axes = op.axes(0)
-    if fact.mark == STACKED and order == [1, 0]:
-        return replace(fact, axes=axes[::-1], mark=None)
-    fact = as_value(fact)
-    fills = tuple(fact.fills[number] for number in order) if fact.fills else ()
-    return fact.changed(
-        axes=tuple(axes[number] for number in order), fills=fills, uniform=fact.uniform
-    )
-
-
-def reshaped(fact: Fact, axes: Axes, wanted: Sequence[Axis | None]) -> Fact:
-    """The fact of a reshaped tensor; None in `wanted` stands for any size."""
-    if fact.kind is Kind.SIZES:
-        scalar = len(wanted) == 0
-        return sizes(fact.sizes or (), scalar=scalar)
-    made = _regrouped([factor for each in axes for factor in each], list(wanted))
-    places = fact.places
-    if places is not None:
-        if made and made[-1] == axes[-1]:
-            return replace(fact, axes=made, fills=(), mark=None)
-        if axes[-1]:
-            raise Mixes("positions are reshaped")
-        return replace(fact, axes=made, places=None, refers=places[0], fills=(), mark=None)
-    lengths = fact.lengths | displaced(made)
-    fills = _fills_of(fact, axes, made)
-    return replace(fact, axes=made, lengths=lengths, fills=fills, value=None)
-
-
-def _fills_of(fact: Fact, axes: Axes, made: Axes) -> tuple[float | None, ...]:
-    """The padding of lists along the dimensions that remain."""
-    if not fact.fills:
-        return ()
-    alone = {each: number for number, each in enumerate(axes) if axes.count(each) == 1}
-    fills = [
-        fact.fills[alone[each]] if each in alone and made.count(each) == 1 else None
-        for each in made
-    ]
-    return tuple(fills)
-
-
-def _regrouped(factors: list[Any], wanted: list[Axis | None]) -> Axes:
-    """Groups the factors, slowest first, into dimensions of the wanted sizes.
-
-    Raises:
-        Mixes: an entry would belong to several rows.
-    """
-    if wanted.count(None) > 1:
-        raise Mixes("several sizes are unknown before a run")
-    if None not in wanted:
-        factors = _needed(factors, wanted)
-    front: list[Axis] = []
-    for size_ in wanted:
-        if size_ is None:
-            break
-        group, factors = _take_factors(factors, size_)
-        front.append(group)
-    else:
-        if axis(*factors):
-            raise Mixes("it is unknown which rows the entries belong to")
-        return tuple(front)
-    behind: list[Axis] = []
-    for size_ in reversed(wanted[len(front) + 1 :]):
-        assert size_ is not None
-        group, rest = _take_factors(factors[::-1], size_)
-        factors = rest[::-1]
-        behind.append(group[::-1])
-    return (*front, axis(*factors), *reversed(behind))
-
-
-def _needed(factors: list[Any], wanted: Sequence[Axis | None]) -> list[Any]:
-    """Drops the factors that must be 1: unknown fixed sizes that are not wanted.
-
-    With any other size there would be more entries than wanted, and the op would fail.
-    """
-    named = [factor for each in wanted for factor in each or ()]
-    return [factor for factor in factors if factor in named or not has_open((factor,))]
-
-
-def _take_factors(factors: list[Any], size_: Axis) -> tuple[Axis, list[Any]]:
-    """Splits `factors` into a leading group whose product is `size_`, and the rest."""
-    left, rest, group = list(size_), list(factors), []
-    while left:
-        if not rest:
-            raise Mixes("it is unknown which rows the entries belong to")
-        factor = rest.pop(0)
-        if factor in left:
-            left.remove(factor)
-            group.append(factor)
-            continue
-        numbers = [f for f in left if isinstance(f, int)]
-        if not isinstance(factor, int) or not numbers:
-            raise Mixes("rows trade places with another dimension")
-        number = numbers[0]
-        left.remove(number)
-        if number % factor == 0:
-            group.append(factor)
-            left += [number // factor]
-        elif factor % number == 0:
-            group.append(number)
-            rest.insert(0, factor // number)
-        else:
-            raise Mixes("a row's entries are divided among several rows")
-    return axis(*group), rest
-
-
-def with_axes(fact: Fact, begin: int, end: int, axes: Sequence[Axis]) -> Fact:
-    """Replaces the dimensions from `begin` to `end` with `axes`; entries stay the same.
-
-    The padding values of lists move with their dimensions.
-    """
-    old = fact.axes or ()
-    fills = fact.fills
-    if fills:
-        fills = (*fills[:begin], *[None] * len(axes), *fills[end:])
-    places, refers = fact.places, fact.refers
-    if places is not None and (begin >= len(old) or end == len(old) > begin):
-        raise Mixes("positions are reshaped")
-    return replace(
-        fact,
-        axes=(*old[:begin], *axes, *old[end:]),
-        fills=fills,
-        places=places,
-        refers=refers,
-        value=None,
-    )
+    fact = op.ins[0]
+    axes = tuple(fact.axes[op.axis(0, number)] for number in op.numbers(1))
+    return replace(fact, axes=axes) if fact.kind == "indices" else moved(fact, axes)

@@ -1,15 +1,31 @@
 """Applies the rules to a graph, op by op."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs
-from colcast.export.graph._ops import computed_from_weights
-from colcast.export.rows._control import MERGES, Ways, chosen
-from colcast.export.rows._facts import Fact, Kind, fixed, mixed
-from colcast.export.rows._free import known_sizes
-from colcast.export.rows._nodes import Nodes, sizes_of
-from colcast.export.rows._trials import Evaluate, Trials
+import numpy as np
+import tensorflow as tf
+from colcast.export.graph._nodes import LIST_ROLE, FlatGraph, NodeDef, data_inputs, producer
+from colcast.export.graph._ops import computed_from_weights, is_unsteady
+from colcast.export.rows import _elements, _lists, _lookups, _parts, _reduce, _shapes, _slices  # noqa: F401
+from colcast.export.rows._elements import clamped
+from colcast.export.rows._facts import (
+    OF_USER,
+    Fact,
+    Mixes,
+    checked,
+    dim,
+    has_rows,
+    lists_in,
+    mixed,
+    names,
+)
+from colcast.export.rows._lists import handed_over
+from colcast.export.rows._op import RULES, Op
+
+_SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
+_SAME_ENTRIES = ("Identity", "Reshape", "Snapshot", "StopGradient")
+_SIZES = ("Shape", "ShapeN", "Size")
 
 
 class Walk:
@@ -20,88 +36,153 @@ class Walk:
     """
 
     def __init__(
-        self,
-        graph: FlatGraph,
-        given: Mapping[str, Fact],
-        copies: Mapping[str, Fact],
-        session_graph: Any,
-        evaluate: Evaluate,
+        self, graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
     ) -> None:
         """Walks the graph.
 
         Args:
             graph: the nodes.
-            given: facts about its inputs, by tensor.
-            copies: facts about tensors that repeat a one-row column, used if the tensor turns out
-                to have one copy per row.
-            session_graph: the tf.Graph with the nodes.
-            evaluate: computes tensors from values of others; returns None on failure.
+            session: a session with the nodes.
+            given: facts about the inputs, by tensor. `of="counts:f"` marks the column with the
+                lengths of list feature f.
         """
         self.facts: dict[str, Fact] = dict(given)
-        self._copies = copies
-        self._session_graph = session_graph
-        self._evaluate = evaluate
-        # Tensors that depend on neither inputs nor weights, so retraining does not change them.
-        self._free: set[str] = set()
-        from_weights = computed_from_weights(graph)
-        self._trials = Trials(graph, session_graph, given, evaluate)
-        self._nodes = Nodes(graph, self._trials.compute)
-        self._ways = Ways()
+        self._graph, self._session = graph, session
+        self._counts = {f"{f.of}".removeprefix("counts:"): producer(t) for t, f in given.items()}
+        self._known: set[str] = set()  # tensors with the same numbers in every run
+        self._origins: dict[str, str] = {}
+        self._of_user = {producer(t) for t, fact in given.items() if fact.kind == "fixed"}
+        weights = computed_from_weights(graph)
+        optional: set[str] = set()  # nodes of which rows decide whether they run
         for name, node in graph.nodes.items():
+            sources = data_inputs(node)
+            for found in (optional, self._of_user):
+                if not found.isdisjoint(map(producer, node.input)):
+                    found.add(name)
             if f"{name}:0" in given:
                 continue
-            operation = session_graph.get_operation_by_name(name)
-            sources = data_inputs(node)
-            conditions = self._ways.conditions(node)
-            known = node.op != "Placeholder" and name not in from_weights
-            if known and self._free.issuperset({*sources, *conditions}):
-                self._free.update(tensor.name for tensor in operation.outputs)
-            self._visit(node, sources, operation)
-            if conditions:
-                merge = [tensor.name for tensor in operation.outputs]
-                made = [self.facts[tensor] for tensor in merge]
-                read = [self.facts[condition] for condition in conditions]
-                self.facts.update(zip(merge, chosen(node.name, made, read), strict=True))
+            unsteady = node.op not in RULES and is_unsteady(node, graph)
+            outputs = session.graph.get_operation_by_name(name).outputs
+            steady = node.op != "Placeholder" and not unsteady and name not in weights
+            if steady and self._known.issuperset(sources):
+                self._known.update(tensor.name for tensor in outputs)
+            made = self._made(node, sources, unsteady or (node.op in _MERGES and name in optional))
+            for tensor, fact in zip(outputs, made, strict=True):
+                self.facts[tensor.name] = fact
+            if node.op in _SWITCHES and not _is_free(self.facts[sources[1]]):
+                optional.add(name)
+            if node.op in _SAME_ENTRIES:
+                self._origins[f"{name}:0"] = self._origins.get(sources[0], sources[0])
 
-    def _visit(self, node: NodeDef, sources: Sequence[str], operation: Any) -> None:
-        if not operation.outputs:
-            return
-        inputs = [
-            self.facts.get(source, mixed(f"{source}: no fact is known")) for source in sources
-        ]
-        if node.op in MERGES:  # a loop's back edge has no fact yet
-            inputs = [self.facts[source] for source in sources if source in self.facts]
-            if len(inputs) < len(sources):
-                inputs.append(mixed(f"{node.name} ({node.op}): a TensorFlow 1 loop"))
+    def _made(self, node: NodeDef, sources: Sequence[str], unsteady: bool) -> list[Fact]:
+        operation = self._session.graph.get_operation_by_name(node.name)
+        ins = [self.facts.get(s, mixed(f"{s} is read before it is known")) for s in sources]
+        origins = [self._origins.get(source, source) for source in sources]
+        op = Op(node, operation, ins, self._value_of(sources, ins), origins)
+        try:
+            return [checked(fact) for fact in self._by_class(op, node, unsteady)]
+        except Mixes as error:
+            why = str(error)
+        except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
+            why = f"its inputs do not fit together: {error}"
+        return [mixed(f"{why} ({node.op} {node.name})")] * op.outputs
 
-        def value_of(index: int) -> Any:
-            fact = inputs[index]
-            if fact.kind is Kind.SIZES:
-                return known_sizes(fact)
-            if fact.value is not None or sources[index] not in self._free:
-                return fact.value
-            return self._evaluate(sources[index], {})
+    def _by_class(self, op: Op, node: NodeDef, unsteady: bool) -> list[Fact]:
+        if unsteady:
+            raise Mixes("its output differs between runs")
+        free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
+        if free and not _sizes(op) and (declared := self._declared(op)):
+            return declared
+        if LIST_ROLE in node.attr and not free:
+            return [self._list(node)]
+        for fact in op.ins:
+            if fact.kind == "mixed":
+                return [clamped(op) or fact] * op.outputs
+        if node.op not in RULES:
+            raise Mixes("no rule says how this op treats rows")
+        try:
+            found = RULES[node.op](op)
+        except Mixes:
+            if not free or not (declared := self._declared(op)):
+                raise
+            return declared
+        found = [found] if isinstance(found, Fact) else list(found)
+        if free and any(fact.kind != "size" for fact in found):
+            return self._declared(op) or found
+        return found
 
-        if any(fact.kind is Kind.ROWS for fact in inputs):
-            inputs = [
-                fixed(fact.axes, value_of(index)) if self._is_one(sources[index], fact) else fact
-                for index, fact in enumerate(inputs)
-            ]
-        shapes = [sizes_of(tensor.shape) for tensor in operation.outputs]
-        made = self._nodes.result(
-            node, inputs, value_of, shapes, lambda n: self._trials.of_one_row(sources[n], inputs[n])
-        )
-        if operation.outputs[0].name in self._free:
-            outputs = [tensor.name for tensor in operation.outputs]
-            made = list(map(self._trials.measured, outputs, made))
-        for tensor, fact in zip(operation.outputs, made, strict=True):
-            copy = self._copies.get(tensor.name, fact)
-            of_rows = fact.axes and copy.axes and fact.axes[0] == copy.axes[0]
-            self.facts[tensor.name] = copy if of_rows else fact
+    def _declared(self, op: Op) -> list[Fact]:
+        """Facts about outputs that are the same in every run; [] if a rank is unknown."""
+        start, found = OF_USER if op.name in self._of_user else "?", list[Fact]()
+        for tensor in op.operation.outputs:
+            shape = tensor.shape
+            if (
+                not shape.is_fully_defined()
+                and (value := self._known_value(tensor.name)) is not None
+            ):
+                shape = tf.TensorShape(np.shape(value))
+            if shape.rank is None:
+                return []
+            each = enumerate(shape)
+            sizes = [(f"{start}{tensor.name}/{n}",) if m is None else dim(m) for n, m in each]
+            found.append(Fact("fixed", tuple(sizes)))
+        return found
 
-    def _is_one(self, tensor: str, fact: Fact) -> bool:
-        """Whether a tensor is a single entry that can be computed before a run."""
-        if tensor not in self._free or fact.kind is not Kind.FIXED or fact.uniform is not None:
-            return False
-        dtype = self._session_graph.get_tensor_by_name(tensor).dtype.base_dtype
-        return bool(fact.axes is not None and not any(fact.axes) and dtype.is_numpy_compatible)
+    def _list(self, node: NodeDef) -> Fact:
+        """What the converter hands over about a tensor that it made from a list's columns."""
+        role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
+        if name not in self._counts or not self._reads(node, self._counts[name]):
+            raise Mixes(f"list {name} is not made from its columns")
+        return handed_over(role, name)
+
+    def _reads(self, node: NodeDef, counts: str) -> bool:
+        """Whether only the column `counts`, as the converter reads it, decides a node's output."""
+        waiting = [*data_inputs(node)]
+        while waiting:
+            source = self._graph.nodes[producer(waiting.pop())]
+            if source.op == "Placeholder":
+                if source.name != counts:
+                    return False
+            elif source.op not in _CONVERTERS:
+                return False
+            else:
+                waiting += data_inputs(source)[: 1 if source.op in _REPEATED else None]
+        return True
+
+    def _value_of(self, sources: Sequence[str], ins: Sequence[Fact]) -> Callable[[int], Any]:
+        def value(index: int) -> Any:
+            fact, tensor = ins[index], sources[index]
+            if fact.kind == "size":
+                if names(fact.sizes) or None in fact.sizes:
+                    return None
+                return [each[0] if each else 1 for each in fact.sizes]
+            found = tf.get_static_value(self._session.graph.get_tensor_by_name(tensor))
+            return self._known_value(tensor) if found is None else found
+
+        return value
+
+    def _known_value(self, tensor: str) -> Any:
+        """The numbers of a tensor that neither inputs nor weights affect; None of others."""
+        try:
+            return self._session.run(tensor) if tensor in self._known else None
+        except (tf.errors.OpError, TypeError, ValueError):
+            return None
+
+
+# What the converter writes for a list, and what a late graph writes to repeat it for each row.
+_REPEATED = ("BroadcastTo", "Mul", "Tile")
+_CONVERTERS = (
+    "Cast", "ConcatV2", "Const", "Cumsum", "EnsureShape", "ExpandDims", "Identity", "Less", "Max",
+    "Maximum", "Range", "Reshape", "Shape", *_REPEATED,
+)  # fmt: skip
+
+
+def _is_free(fact: Fact) -> bool:
+    """Whether a tensor has the same size and values in every run."""
+    if fact.kind == "size":
+        return not has_rows(*fact.sizes) and not lists_in(fact.sizes)
+    return fact.kind == "fixed" and not fact.pads and not lists_in(fact.axes)
+
+
+def _sizes(op: Op) -> bool:
+    return op.type in RULES and (op.type in _SIZES or any(f.kind == "size" for f in op.ins))

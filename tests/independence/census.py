@@ -17,7 +17,6 @@ from typing import Any
 from colcast.export import ExportError, export_saved_model
 from colcast.export.graph._nodes import FlatGraph, data_inputs, producer
 from colcast.export.rows._independence import Independence
-from colcast.export.rows._nodes import WALKED
 from colcast.export.rows._op import RULES
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -54,7 +53,7 @@ def main() -> None:
                 seen.update(every)
                 reached.update(below)
                 graphs += 1
-    followed = {op for op in reached if op in RULES or op in WALKED}
+    followed = {op for op in reached if op in RULES}
     unknown = {op: reached[op] for op in sorted(reached.keys() - followed)}
     print(f"\n{graphs} graphs, {len(seen)} op types; columns reach {len(reached)}")
     print(f"followed, {len(followed)}: {', '.join(sorted(followed))}")

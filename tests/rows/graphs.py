@@ -61,11 +61,11 @@ class Graph:
             self._session.run([v1.global_variables_initializer(), v1.tables_initializer()])
             tensors = {name: tensor.name for name, tensor in self._columns.items()}
             meta_graph = v1.train.export_meta_graph(graph=graph)
-            given = rows_of("candidate", tensors, graph)
+            given = rows_of(tensors, graph)
             flat = FlatGraph(meta_graph, [self._output.name])
             self.ops = {node.op for node in flat.nodes.values()}
             self.found: Independence = find_independence(
-                flat, self._session, given, {"out": self._output.name}, "candidate"
+                flat, self._session, given, {"out": self._output.name}
             )
 
     def run(self, columns: Columns) -> Any:
