@@ -14,9 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import grpc.experimental.gevent  # type: ignore[import-not-found]
+import locust.stats
 from colcast.client import Policies, RankingClient
 from colcast.loadtest.locust.comparison import Comparison
-from colcast.loadtest.locust.turns import Sender, Turns
+from colcast.loadtest.locust.turns import Sender, Turns, three_digits
 from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them here
     USERS,
     ColumnarUser,
@@ -40,6 +41,7 @@ from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
 
 grpc.experimental.gevent.init_gevent()  # without this, a call blocks the process's other users
+locust.stats.bucket_response_time = three_digits
 
 _TIMEOUT_SECONDS = 60.0
 

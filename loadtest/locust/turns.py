@@ -2,8 +2,8 @@
 
 The deciding process (the only process, or the master) announces the second in which turns begin. In
 turn n of S seconds, every user of every process sends format n % k. The deciding process reads the
-server's CPU time at the borders; calls come with the second in which they were answered. Machines
-with workers need synchronized clocks.
+server's CPU time at the borders; Locust counts calls by the second in which they were answered.
+Machines with workers need synchronized clocks.
 """
 
 import time
@@ -15,24 +15,25 @@ from typing import Any
 
 import gevent
 from colcast.loadtest.measure.meters import Meter
-from locust.stats import RequestStats, StatsEntry
+from locust.stats import StatsEntry
 
 ALL = ""
 """In place of a format's name: all formats, mixed."""
 
-_BEGIN, _COUNTS = "colcast_begin", "colcast_counts"
-_MICROSECONDS = 1000  # Locust rounds latencies to two digits, but never below 1
+_BEGIN = "colcast_begin"  # the message with the second in which turns begin
+
+
+def three_digits(milliseconds: float) -> float:
+    """Rounds a latency for Locust's counts, which by default have whole milliseconds."""
+    return float(f"{milliseconds:.3g}")
 
 
 class Sender:
-    """In a sending process: says which format to send now, and counts calls by format."""
+    """In a sending process: says which format to send now."""
 
     def __init__(self, environment: Any, formats: Sequence[str], seconds: int) -> None:
         """Makes the sender of a Locust environment; `seconds` is 0 to send all formats at once."""
         self._formats, self._seconds, self._begin = formats, seconds, 0.0
-        self.stats = RequestStats(use_response_times_cache=False)
-        environment.events.request.add_listener(self._count)
-        environment.events.report_to_master.add_listener(self._report)
         environment.runner.register_message(_BEGIN, self._start)
 
     def format_now(self) -> str:
@@ -46,21 +47,6 @@ class Sender:
 
     def _start(self, msg: Any, **_: Any) -> None:
         self._begin = msg.data
-        self.stats.clear_all()
-
-    def _count(
-        self, response_time: float, exception: Any, context: dict[str, Any], **_: Any
-    ) -> None:
-        if "format" not in context:  # calls of other locustfiles have no format
-            return
-        entry = self.stats.get(context["format"], "")
-        latency = None if exception else _MICROSECONDS * response_time
-        entry.log(latency, context["request_bytes"])
-        if exception:
-            entry.log_error(exception)
-
-    def _report(self, client_id: str, data: dict[str, Any]) -> None:
-        data[_COUNTS] = self.stats.serialize_stats()
 
 
 @dataclass(frozen=True)
@@ -73,7 +59,7 @@ class Shares:
 
 
 class Turns:
-    """In the deciding process: begins turns, adds up all calls, and reads the server's CPU."""
+    """In the deciding process: begins turns, and reads the server's CPU."""
 
     def __init__(
         self, environment: Any, formats: Sequence[str], seconds: int, meter: Callable[[], Meter]
@@ -93,7 +79,6 @@ class Turns:
         self._reset()
         events = environment.events
         events.test_start.add_listener(self._start)
-        events.worker_report.add_listener(lambda data, **_: self._add(data.get(_COUNTS, ())))
         events.test_stop.add_listener(lambda **_: self.end())
 
     @property
@@ -110,7 +95,6 @@ class Turns:
         self.not_measured = ""
         self._begin = 0
         self._cpu: list[float] = []  # at the beginning of each turn, and at the end of the last
-        self._stats = RequestStats(use_response_times_cache=False)
         self._ended = False
 
     def _start(self, **_: Any) -> None:
@@ -136,27 +120,23 @@ class Turns:
             self._reader.kill()
             self._cpu.append(self._cpu_seconds())
 
-    def _add(self, reported: Sequence[Any]) -> None:
-        for values in reported:
-            entry = StatsEntry.unserialize(values, self._stats)
-            self._stats.get(entry.name, entry.method).extend(entry)
-
-    def calls(self, format_name: str) -> Any:
-        """The calls of a format so far, as a StatsEntry with latencies in microseconds."""
-        sender = getattr(self._environment, "sender", None)
-        return (sender.stats if sender else self._stats).get(format_name, "")
+    def calls(self, format_name: str) -> StatsEntry:
+        """Locust's counts of a format's calls; its content is the requests' bytes."""
+        entries = self._environment.stats.entries
+        found = (entry for (name, _), entry in entries.items() if name == format_name)
+        return next(found, None) or StatsEntry(self._environment.stats, format_name, "")
 
     def answered(self, format_name: str) -> int:
         entry = self.calls(format_name)
         return int(entry.num_requests - entry.num_failures)
 
     def percentile_ms(self, format_name: str, percentile: float) -> float:
-        """A percentile of the latencies of answered calls, to two digits; NaN without answers."""
+        """A percentile of the latencies of answered calls, to three digits; NaN without answers."""
         left = ceil(self.answered(format_name) * percentile / 100)
         for latency, calls in sorted(self.calls(format_name).response_times.items()):
             left -= calls
             if left <= 0:
-                return float(latency) / _MICROSECONDS
+                return float(latency)
         return float("nan")
 
     def cpu_ms(self, format_name: str) -> float:

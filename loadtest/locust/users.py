@@ -36,14 +36,10 @@ class RankingUser(User):  # type: ignore[misc]
         self.environment.events.request.fire(
             request_type=request.method.rpartition("/")[2],
             name=format_name,
-            response_time=1000 * answer.seconds,
-            response_length=len(answer.response),
+            response_time=1000 * answer.seconds if answer.code == "OK" else None,
+            response_length=len(request.payload),
             exception=None if answer.code == "OK" else self._failed(format_name, answer),
-            context={
-                "format": format_name,
-                "request_bytes": len(request.payload),
-                "message": answer.message,
-            },
+            context={"message": answer.message},
         )
 
     def _failed(self, format_name: str, answer: Answer) -> CallFailed:

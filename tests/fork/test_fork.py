@@ -84,12 +84,6 @@ def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
         assert (tensorflow / "tf_patches" / name).read_text() == expected
 
 
-def test_the_bazel_command_is_printed(fork: Tool, source: Path, tree: Path) -> None:
-    out = fork("--serving", source).stdout
-    assert f"(cd {tree} && bazel build " in out
-    assert "//tensorflow_serving/model_servers:tensorflow_model_server" in out
-
-
 def test_a_second_run_changes_nothing(fork: Tool, source: Path, tree: Path) -> None:
     assert fork("--serving", source).returncode == 0
     before = snapshot(tree)
@@ -110,12 +104,6 @@ def test_a_newer_version_of_our_files_replaces_the_older(
     patches.write_text(re.sub(r"^\+#include.*\n", "", patches.read_text(), flags=re.M))
     assert fork("--serving", source).returncode == 0
     assert {path: content for path, (content, _) in snapshot(tree).items()} == wanted
-
-
-def test_the_source_stays_as_it_is(fork: Tool, source: Path) -> None:
-    before = snapshot(source)
-    assert fork("--serving", source).returncode == 0
-    assert snapshot(source) == before
 
 
 def test_a_clone_is_taken_at_the_commit_whatever_is_checked_out(

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -146,32 +145,6 @@ def known_limit(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 SEARCH = ["--find-max", "--sla-p95", "25ms", "--formats", "example,columnar,late"]
 
 
-def test_an_interrupted_search_writes_what_it_has(
-    served: ServerProcess,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-):
-    tried: dict[str, int] = {}
-
-    def window(one: Series, rate: float, *_: Any) -> Recording:
-        tried[one.format] = tried.get(one.format, 0) + 1
-        if tried.get("columnar", 0) == 6:
-            raise KeyboardInterrupt
-        return searched(rate)
-
-    monkeypatch.setattr("colcast.loadtest.measure.run._open_window", window)
-    report = loadtest(tmp_path, served, *SEARCH, code=130)
-    example, columnar = report["series"]
-    assert example["search"]["ended_by"] == "it was complete"
-    assert example["search"]["highest_rate"] > 90
-    assert columnar["search"]["ended_by"] == "an interrupt"
-    assert len(columnar["search"]["windows"]) == 5
-    printed = capsys.readouterr()
-    assert "columnar: interrupted; 100 per second held so far, not measured" in printed.err
-    assert "late is left out: the run was interrupted before its turn" in printed.out
-
-
 def test_ctrl_c_ends_a_search_and_its_report_is_written(served: ServerProcess, tmp_path: Path):
     command = [*of_small(served.target), *SEARCH, "--seconds", "0.3", "--sizes", "20"]
     command += ["--distinct", "4", "--output", str(tmp_path)]
@@ -206,20 +179,6 @@ def test_a_search_keeps_to_its_minutes(
     assert report["headline"] is None
     assert "late: --max-minutes ended the search early" in capsys.readouterr().out
     assert "≥ 50" in (tmp_path / "report.html").read_text()
-
-
-def test_counts_and_times_are_the_runs(
-    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    """The recording has too few requests, and one of three formats is left out."""
-    log = three_requests(tmp_path)
-    options = ["--traffic", f"examples:{log}", "--clients", "1"]
-    began = datetime.now().astimezone().replace(microsecond=0)
-    report = loadtest(tmp_path, served, *options, "--formats", "example,columnar,recorded")
-    assert "3 different requests" in report["settings"]["traffic"]
-    assert "3 requests prepared in 2 formats" in capsys.readouterr().out
-    measured = timedelta(seconds=2 * 2 * 0.5)  # the windows of both formats
-    assert datetime.fromisoformat(report["settings"]["finished"]) >= began + measured
 
 
 @pytest.mark.parametrize(

@@ -137,12 +137,6 @@ def test_a_late_generator_is_named_where_a_threshold_is_missed():
     assert missed.measured.endswith("ms; the load generator was late")
 
 
-def test_failed_calls_have_no_answers():
-    results = report(errors=1500, with_search=False).results
-    missed = judge(results[:1], Thresholds((Sla(95, 1000.0),)))
-    assert [it.measured for it in missed] == ["too many calls failed"]
-
-
 def test_junit_has_a_case_per_threshold_and_one_for_the_answers():
     results = report(errors=3, with_search=False).results
     verdicts = judge(results, Thresholds(max_errors=2))

@@ -31,11 +31,6 @@ def predict_request(**inputs: object) -> bytes:
     return bytes(request.SerializeToString())
 
 
-def test_records_are_those_tensorflow_wrote(tmp_path: Path):
-    records = [b"", b"one", bytes(100_000)]
-    assert list(read_records(write(tmp_path / "r", records))) == records
-
-
 @pytest.mark.parametrize("damage", ["text", "cut off", "gzip"])
 def test_a_damaged_file_is_named_with_the_place(tmp_path: Path, damage: str):
     path = write(tmp_path / "r", [b"first", b"second"])
@@ -231,6 +226,14 @@ def test_ids_stay_within_the_smallest_table(rows: int, bound: int):
 
     ages = [one.user["user_age"] for one in generated(schema(), [2] * 200, 1, accepts=accepts)]
     assert bound / 2 <= max(ages) + 1 <= bound
+
+
+def test_lists_have_one_value_if_the_model_accepts_nothing_else():
+    requests = generated(
+        schema(), [2] * 20, 1, accepts=lambda data: len(data.user["user_liked"]) == 1
+    )
+    assert {len(one.user["user_liked"]) for one in requests} == {1}
+    assert max(one.user["user_age"] for one in requests) > 1000
 
 
 def test_a_model_that_refuses_everything_gets_the_usual_values():
