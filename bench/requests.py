@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from colcast.client import RankingClient, decode_tensor, encode_predict_request
-from colcast.client.wire import field, fields, integer_field, map_entry, message
+from colcast.client import RankingClient, array_of, encode_predict_request
+from colcast.client.messages import parse
+from colcast.client.wire import field, integer_field
 from colcast.loadtest.send.connection import Outputs, Request
 from colcast.loadtest.send.formats import FORMATS, RequestData, encode
 
@@ -59,9 +60,11 @@ def zoo_requests(
 
 def infer_request(predict: Request) -> Request:
     """Converts a Predict request to the Open Inference Protocol, with raw tensors."""
-    signature, columns = _columns(predict)
-    parameter = field(1, b"signature_name") + field(2, field(3, signature.encode()))
-    payload = field(1, _spec(predict)[1]) + field(4, parameter)
+    parsed = parse("PredictRequest", predict.payload)
+    columns = {name: array_of(tensor, name) for name, tensor in parsed.inputs.items()}
+    signature = field(2, field(3, parsed.model_spec.signature_name.encode()))
+    payload = field(1, parsed.model_spec.name.encode())
+    payload += field(4, field(1, b"signature_name") + signature)
     for name, column in columns.items():
         datatype = _DATATYPES[column.dtype.name]
         shape = b"".join(integer_field(3, size) for size in column.shape)
@@ -69,18 +72,6 @@ def infer_request(predict: Request) -> Request:
     for column in columns.values():
         payload += field(7, _raw(column))
     return Request(payload, predict.rows, _INFER, _no_outputs)
-
-
-def _spec(predict: Request) -> dict[int, bytes]:
-    """Two fields of a PredictRequest's model_spec: 1, the model's name; 3, the signature's name."""
-    (spec,) = (message(n, value) for n, _, value in fields(predict.payload) if n == 1)
-    return {n: message(n, value) for n, _, value in fields(spec) if n in (1, 3)}
-
-
-def _columns(predict: Request) -> tuple[str, dict[str, Any]]:
-    """The signature of a PredictRequest, and its inputs."""
-    entries = (map_entry(message(n, v)) for n, _, v in fields(predict.payload) if n == 2)
-    return _spec(predict)[3].decode(), {name: decode_tensor(t, name) for name, t in entries}
 
 
 def _raw(column: Any) -> bytes:

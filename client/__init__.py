@@ -24,7 +24,7 @@ from colcast.client._errors import (
 )
 from colcast.client._settings import ChannelOptions, ClientSettings, Policies, Target, Tls
 from colcast.client._text import AsyncTextClient, TextClient, TextSettings
-from colcast.client.columns._decode import decode_predict_response, decode_tensor
+from colcast.client.columns._decode import array_of, decode_predict_response, decode_tensor
 from colcast.client.columns._dtypes import BY_NAME as DTYPES
 from colcast.client.columns._dtypes import DType
 from colcast.client.columns._encode import Tensor, encode_predict_request
@@ -60,6 +60,7 @@ __all__ = [
     "TextClient",
     "TextSettings",
     "Tls",
+    "array_of",
     "decode_predict_response",
     "decode_tensor",
     "encode_predict_request",

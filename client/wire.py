@@ -1,15 +1,13 @@
-"""The protobuf wire format: variable-length integers, length-delimited fields, a field reader.
+"""Writes the protobuf wire format: variable-length integers and length-delimited fields.
 
 https://protobuf.dev/programming-guides/encoding/
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 from colcast.client._errors import DecodeError
 from colcast.client.columns._dtypes import Array
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+VARINT, BYTES = 0, 2
 
 _ONE_BYTE = [bytes([i]) for i in range(128)]
 
@@ -55,86 +53,3 @@ def read_varints(data: bytes) -> Array:
         raise DecodeError("a packed integer is longer than 10 bytes")
     shifts = 7 * (np.arange(raw.size) - np.repeat(starts, ends - starts + 1))
     return np.add.reduceat((raw & 127).astype(np.uint64) << shifts.astype(np.uint64), starts)
-
-
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Decodes the varint at a position; returns its value and the position after it."""
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise DecodeError(f"a varint is cut off or too long at byte {at}")
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at
-        shift += 7
-
-
-def signed(value: int) -> int:
-    """The int64 whose two's complement is this unsigned 64-bit value."""
-    return value - (1 << 64) if value >> 63 else value
-
-
-def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Yields a message's fields: (number, wire type, value); a varint is an int, others are bytes.
-
-    Raises:
-        DecodeError: the message is truncated or holds an unknown wire type.
-    """
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = read_varint(data, at)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == VARINT:
-            value, at = read_varint(data, at)
-            yield number, wire_type, value
-            continue
-        if wire_type == BYTES:
-            size, at = read_varint(data, at)
-        elif wire_type in (FIXED32, FIXED64):
-            size = 4 if wire_type == FIXED32 else 8
-        else:
-            raise DecodeError(f"field {number} has wire type {wire_type} at byte {at}")
-        if size > end - at:
-            raise DecodeError(f"field {number} claims {size} bytes, but {end - at} remain")
-        yield number, wire_type, data[at : at + size]
-        at += size
-
-
-def map_entry(data: bytes) -> tuple[str, bytes]:
-    """Decodes a map entry with a text key; returns the key and the value's bytes."""
-    key, content = "", b""
-    for number, _, value in fields(data):
-        if number == 1:
-            key = text(number, value)
-        elif number == 2:
-            content = message(number, value)
-    return key, content
-
-
-def messages(data: bytes, wanted: int) -> Iterator[bytes]:
-    """The contents of the length-delimited fields with this number, in order."""
-    return (message(number, value) for number, _, value in fields(data) if number == wanted)
-
-
-def message(number: int, value: int | bytes) -> bytes:
-    """The bytes of a length-delimited field; DecodeError if the value is an integer."""
-    if isinstance(value, int):
-        raise DecodeError(f"field {number} is an integer where a message belongs")
-    return value
-
-
-def integer(number: int, value: int | bytes) -> int:
-    """The value of a varint field; DecodeError if the value is bytes."""
-    if isinstance(value, bytes):
-        raise DecodeError(f"field {number} is a message where an integer belongs")
-    return value
-
-
-def text(number: int, value: int | bytes) -> str:
-    """The text of a string field; DecodeError if it is not UTF-8."""
-    try:
-        return message(number, value).decode()
-    except UnicodeDecodeError:
-        raise DecodeError(f"field {number} is not UTF-8 text") from None

@@ -8,15 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from colcast.client import Tls
-from colcast.client.wire import field, fields, integer_field, message, messages
+from colcast.client.messages import parse
 from colcast.loadtest.measure.meters import Meter, ProcessMeter, listening_process
 from colcast.loadtest.measure.series import Series, Target, encoded, label
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
 
-_MODEL_SPEC = 1  # field of a PredictRequest
-_NAME, _VERSION, _SIGNATURE = 1, 2, 3  # fields of a ModelSpec
 _MODEL_FILE = "saved_model.pb"
 _WANTED = "expected HOST:PORT, HOST:PORT@VERSION or a folder with a SavedModel or with versions"
 
@@ -137,15 +135,12 @@ def _base_path(folder: Path) -> Iterator[Path]:
 
 def _addressed(request: Request, model: str, version: int | None, signature: str | None) -> Request:
     """Readdresses a PredictRequest to a model; keeps its signature if none is given."""
-    spec, kept = b"", b""
-    for number, _, value in fields(request.payload):
-        if number == _MODEL_SPEC:
-            spec = message(number, value)
-        else:
-            kept += field(number, message(number, value))
-    called = signature.encode() if signature else next(messages(spec, _SIGNATURE), b"")
-    spec = field(_NAME, model.encode()) + field(_SIGNATURE, called)
+    addressed = parse("PredictRequest", request.payload)
+    spec = addressed.model_spec
+    spec.name = model
+    if signature:
+        spec.signature_name = signature
+    spec.ClearField("version")
     if version is not None:
-        # The field holds the version in an Int64Value message.
-        spec += field(_VERSION, integer_field(1, version))
-    return replace(request, payload=field(_MODEL_SPEC, spec) + kept)
+        spec.version.value = version
+    return replace(request, payload=addressed.SerializeToString())

@@ -13,10 +13,10 @@ from colcast.client import (
     RankingClient,
     SchemaError,
     Signature,
-    decode_tensor,
     split_shared,
 )
-from colcast.client.wire import field, map_entry, messages
+from colcast.client.messages import parse
+from colcast.client.wire import field
 from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Outputs, Request
 
 # Server flags for comparing formats: TensorFlow parses tf.Examples, and no state is cached.
@@ -135,10 +135,8 @@ def encode(client: RankingClient, format_name: str, data: RequestData) -> Reques
 def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
     """The rows as tf.Examples, as the client would send them."""
     predict = client.encode(data.user, data.items, target="example")
-    (entry,) = messages(predict, 2)
-    name, tensor = map_entry(entry)
-    examples: list[bytes] = decode_tensor(tensor, name).tolist()
-    return examples
+    (tensor,) = parse("PredictRequest", predict).inputs.values()
+    return list(tensor.string_val)
 
 
 def parse_formats(text: str) -> list[str]:
@@ -156,8 +154,8 @@ def parse_formats(text: str) -> list[str]:
 
 def signature_named(request: Request) -> str:
     """The signature that a PredictRequest names."""
-    spec = next(messages(request.payload, 1), b"")
-    return next(messages(spec, 3), b"").decode() or "serving_default"
+    spec = parse("PredictRequest", request.payload).model_spec
+    return str(spec.signature_name) or "serving_default"
 
 
 # TF-Ranking's users send this format to Regress and Classify. It saves only bytes: the server
@@ -216,33 +214,22 @@ def _scores(signature: Signature) -> bool:
 
 def _regression(response: bytes, *, column: bool) -> Outputs:
     """Decodes a RegressionResponse into the outputs that Predict would return: [N], or [N, 1]."""
-    values = [_float_in(entry, 1) for entry in messages(_result(response), 1)]
+    values = [one.value for one in parse("RegressionResponse", response).result.regressions]
     outputs = np.array(values, np.float32)
     return {"outputs": outputs[:, None] if column else outputs}
 
 
 def _classification(response: bytes, *, names: Sequence[str]) -> Outputs:
     """Decodes a ClassificationResponse into the outputs of a Predict, each [N, classes]."""
-    rows = [list(messages(entry, 1)) for entry in messages(_result(response), 1)]
+    result = parse("ClassificationResponse", response).result
+    rows = [list(one.classes) for one in result.classifications]
     if len({len(row) for row in rows}) != 1:
         raise DecodeError("rows with different numbers of classes, or no rows")
     found: Outputs = {}
     if "classes" in names:
-        labels = [next(messages(one, 1), b"") for row in rows for one in row]
+        labels = [one.label for row in rows for one in row]
         found["classes"] = np.fromiter(labels, object, len(labels)).reshape(len(rows), -1)
     if "scores" in names:
-        scores = [[_float_in(one, 2) for one in row] for row in rows]
+        scores = [[one.score for one in row] for row in rows]
         found["scores"] = np.array(scores, np.float32).reshape(len(rows), -1)
     return found
-
-
-def _result(response: bytes) -> bytes:
-    return b"".join(messages(response, 1))
-
-
-def _float_in(data: bytes, wanted: int) -> float:
-    """The float in a field; 0 if it is absent, because protobuf does not write zeros."""
-    found = b"".join(messages(data, wanted)) or bytes(4)
-    if len(found) % 4:
-        raise DecodeError(f"field {wanted} is not a float")
-    return float(np.frombuffer(found, "<f4")[-1])

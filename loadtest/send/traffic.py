@@ -6,9 +6,9 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
-from colcast.client import DecodeError, RankingClient, decode_tensor
+from colcast.client import DecodeError, RankingClient, array_of
+from colcast.client.messages import parse
 from colcast.client.tfrecord import read_records
-from colcast.client.wire import fields, map_entry, message, messages
 from colcast.loadtest.send.formats import RequestData, signature_for
 from colcast.loadtest.send.generated import IDS, accepted_by, generated
 from colcast.loadtest.send.sizes import Sizes, draw
@@ -52,7 +52,7 @@ def recorded_requests(path: Path, limit: int) -> list[RequestData]:
     found = []
     for number, record in enumerate(islice(read_records(path), limit)):
         try:
-            found.append(_request(_logged(record) or record))
+            found.append(_request(_logged(record)))
         except DecodeError as error:
             raise ValueError(f"{path}, record {number}: no PredictRequest: {error}") from None
     return _some(path, found)
@@ -67,21 +67,21 @@ def _some(path: Path, found: list[RequestData]) -> list[RequestData]:
 def _request_id(path: Path, numbered: tuple[int, bytes], name: str) -> bytes:
     number, record = numbered
     try:
-        features = b"".join(messages(record, 1))
-        for key, value in map(map_entry, messages(features, 1)):
-            if key == name:
-                return value
+        for entry in parse("Example", record).features.feature:
+            feature = parse("FeatureEntry", entry)
+            if feature.key == name.encode():
+                return bytes(feature.value)
     except DecodeError as error:
         raise ValueError(f"{path}, record {number}: not a tf.Example: {error}") from None
     raise ValueError(f"{path}, record {number}: no feature {name!r} to identify the request")
 
 
 def _logged(record: bytes) -> bytes:
-    """The request in a PredictionLog's predict_log (field 6); empty for another record."""
-    numbers = {number: value for number, _, value in fields(record)}
-    if 6 not in numbers or 2 in numbers:  # with field 2, it is a PredictRequest
-        return b""
-    return b"".join(messages(message(6, numbers[6]), 1))
+    """The request in a PredictionLog; another record unchanged."""
+    log = parse("PredictionLog", record)
+    if log.classify_log or not log.HasField("predict_log"):  # field 2 holds a request's inputs
+        return record
+    return bytes(log.predict_log.request.SerializeToString())
 
 
 def _up_to(lengths: Any, column: Any) -> Any:
@@ -99,8 +99,8 @@ def _only_recorded(columns: Mapping[str, Any]) -> str:
 
 
 def _request(record: bytes) -> RequestData:
-    inputs = dict(map(map_entry, messages(record, 2)))
-    columns = {name: decode_tensor(tensor, name) for name, tensor in inputs.items()}
+    inputs = parse("PredictRequest", record).inputs
+    columns = {name: array_of(tensor, name) for name, tensor in inputs.items()}
     if not columns:
         raise DecodeError("it has no inputs")
     if reason := _only_recorded(columns):

@@ -134,18 +134,35 @@ def test_every_user_gets_its_own_scores(
     expected = [
         model(tf.constant([serialized(u | i) for i in items]))["score"].numpy() for u in USERS
     ]
-    with RankingClient(address, "ranker", timeout_seconds=60) as client:
+    with RankingClient(address, "ranker", timeout_seconds=60, target="stock") as client:
         client.schema()
         for _ in range(3):
             with futures.ThreadPoolExecutor(len(USERS)) as pool:
                 found = list(pool.map(lambda user: client.rank(user, items).scores, USERS))
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-5)
-    late = [size for name, size in servicer.joined if name == "columnar_late"]
-    joined = [size for name, size in servicer.joined if name == "columnar"]
-    assert max(joined) > 1
-    assert candidates > 1 or max(late) > 1  # several candidates are refused earlier
-    assert sum(late) <= len(USERS)  # the client learns from the first refusals
+    assert {name for name, _ in servicer.joined} == {"columnar"}
+    assert max(size for _, size in servicer.joined) > 1
+
+
+def test_joined_users_of_the_late_signature_are_refused(
+    batching: tuple[str, BatchingServicer],
+) -> None:
+    """A stock server that joins requests never scores one user with another's features."""
+    address, _ = batching
+    with RankingClient(address, "ranker", timeout_seconds=60, target="late") as client:
+
+        def refusal(user: dict[str, Any]) -> str:
+            try:
+                client.rank(user, ITEMS[:1])
+            except ServerError as error:
+                return error.details
+            return ""
+
+        client.schema()
+        with futures.ThreadPoolExecutor(len(USERS)) as pool:
+            refused = list(filter(None, pool.map(refusal, USERS)))
+    assert all("is not compatible with expected shape [1" in details for details in refused)
 
 
 def test_a_lone_padded_row_gets_its_score(
@@ -156,11 +173,8 @@ def test_a_lone_padded_row_gets_its_score(
     model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
     expected = model(tf.constant([serialized(USERS[0] | ITEMS[0])]))["score"].numpy()
     with RankingClient(address, "ranker", timeout_seconds=60) as client:
-        for _ in range(2):
-            scores = client.rank(USERS[0], ITEMS[:1]).scores
-            np.testing.assert_allclose(scores, expected, rtol=1e-5)
+        scores = client.rank(USERS[0], ITEMS[:1], target="stock").scores
+        np.testing.assert_allclose(scores, expected, rtol=1e-5)
         with pytest.raises(ServerError, match=r"\[4.*is not compatible with expected shape \[1"):
             client.rank(USERS[0], ITEMS[:1], target="late")
-    assert servicer.joined == [(name, 1) for name in ("columnar_late", "columnar", "columnar")] + [
-        ("columnar_late", 1)
-    ]
+    assert servicer.joined == [("columnar", 1), ("columnar_late", 1)]
