@@ -65,6 +65,7 @@ class LoadedModel:
         self._conversion = conversion
         self._probe = BothSignatures(session, meta_graph, conversion)
         self._traffic = traffic
+        self._observed: Observed | None = None
         self._rows = ModelRows(self._probe, conversion, source, traffic)
 
     def parity(self) -> Parity:
@@ -95,7 +96,7 @@ class LoadedModel:
 
     def observe(self, tolerance: float) -> Observed:
         """Runs the columnar signature to find where its user part can end."""
-        return observe(
+        self._observed = observe(
             self._meta_graph,
             self._session,
             user_columns=_columns(self._features()[Side.USER]),
@@ -104,6 +105,7 @@ class LoadedModel:
             columnar_signature=self._conversion.name,
             tolerance=tolerance,
         )
+        return self._observed
 
     def add_late(self, name: str, observed: Observed) -> LateReport:
         """Adds the late signature to the MetaGraphDef."""
@@ -170,7 +172,8 @@ class LoadedModel:
             )
         except ExportError as error:
             return Independence(False, str(error))
-        found = candidates(self._meta_graph, self._session, signature)
+        user = self._observed.user_facts(name) if self._observed and name != columnar else {}
+        found = candidates(self._meta_graph, self._session, signature, user)
         if not found.rows:
             return found
         run = Probe(self._session, signature.inputs, signature.outputs)

@@ -24,7 +24,7 @@ from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.graph._requests import DrawRows, Request, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
-from colcast.export.rows._independence import once, rows_of
+from colcast.export.rows._independence import at_one_row, once, rows_of
 
 _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
@@ -112,7 +112,7 @@ class _Watched:
             for tensor, finding in findings.items()
             if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
         }
-        facts = self._facts if unproved else {}
+        facts = self.facts if unproved else {}
         return {
             tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
             for tensor, finding in unproved.items()
@@ -120,7 +120,7 @@ class _Watched:
         }
 
     @cached_property
-    def _facts(self) -> Mapping[str, Fact]:
+    def facts(self) -> Mapping[str, Fact]:
         """The independence rule's fact for every tensor."""
         graph, signature = self._session.graph, self._signature
         rows, shared = {**signature.items, **signature.user}, signature.shared
@@ -181,6 +181,19 @@ class Observed:
     tolerance: float
     exact: bool = False
     kernel_rows: dict[tuple[str, bool, bytes], str] = field(default_factory=dict)
+
+    def user_facts(self, late: str) -> Mapping[str, Fact]:
+        """Facts about tensors that late signature `late` computes from the user's single row."""
+        found = {}
+        for name, node in self.graph.nodes.items():
+            if self.colours.of[name] != USER or node.op == "Placeholder":
+                continue
+            outputs = self.session.graph.get_operation_by_name(name).outputs
+            facts = [at_one_row(self.watched.facts[tensor.name]) for tensor in outputs]
+            if None not in facts:
+                names = (f"{late}/user/{tensor.name}" for tensor in outputs)
+                found.update(zip(names, facts, strict=True))
+        return found
 
     def exactly(self) -> "Observed":
         """The same trials, with a user part that has only ops that keep outputs bit-identical."""

@@ -9,7 +9,7 @@ A dimension is a product of factors, the slowest first; `()` is a dimension of s
     splits:LIST       where each list begins and ends: one more than rows
     longest:LIST      the length of the longest list in the run
     width:LISTS|EXPR  another size that these lists determine; equal only if it is the same EXPR
-    ?NAME             unknown, but the same in every run; ?user:NAME if one user's columns decide it
+    ?NAME             unknown, but the same in every run
 
 A LIST is a feature, or `?OP` for lists that an op makes, followed by the steps that chose its
 entries. The first four of the factors with names count rows: every entry of such a dimension
@@ -45,7 +45,8 @@ class Fact:
             anything.
         axes: the dimensions.
         pads: lists whose longest length in the run may affect the values.
-        sizes: for "size": what each entry counts; None for -1. For "mixed": a lower bound.
+        sizes: for "size": what each entry counts; None for -1. For "mixed": a lower bound. For
+            "indices": not empty if positions may repeat.
         of: for "ids" and "indices": a dimension. Else the role of a tensor for a list: "lengths",
             "mask" (where it has entries), "splits", "starts", "ends", or "counts" for a column that
             a client sends, as "ROLE:LIST"; "positions:" for 0, 1, 2, ...
@@ -98,10 +99,17 @@ def lists_in(axes: Iterable[Axis | None]) -> frozenset[str]:
     for name in names(axes):
         kind, _, rest = name.partition(":")
         if kind == "longest":
-            found.add(rest.partition(_STEP)[0])
+            found.add(_longest_of(rest))
         elif kind == "width":
             found |= set(rest.partition(_EXPR)[0].split(_STEP))
     return frozenset(found)
+
+
+def _longest_of(name: str) -> str:
+    """The feature whose longest list decides that of a list; a name with "?" if values do."""
+    feature, *steps = name.split(_STEP)
+    by_position = all(step == FILLED or step[0] == "[" for step in steps)
+    return feature if by_position else f"?{feature} with a part of its entries"
 
 
 def width(lists: Iterable[str], expression: str) -> Axis:
@@ -154,18 +162,6 @@ def is_open(axis: Axis) -> bool:
     return bool(axis) and all(str(factor)[0] == "?" for factor in axis)
 
 
-OF_USER = "?user:"
-
-
-def without_user(axis: Axis) -> Axis:
-    """A dimension without sizes that one user's columns decide.
-
-    The late signature repeats rows of a user, so beside rows these are 1; else its proof fails, as
-    TensorFlow refuses any other number of rows.
-    """
-    return tuple(factor for factor in axis if not str(factor).startswith(OF_USER))
-
-
 def checked(fact: Fact) -> Fact:
     """The invariant: rows are the slowest factor of exactly one dimension, of none if "fixed".
 
@@ -192,7 +188,7 @@ def verdict(fact: Fact) -> tuple[bool, tuple[str, ...] | str]:
     """
     if fact.kind == "mixed":
         return False, fact.why
-    one_each = fact.axes and without_user(fact.axes[0]) == R and not has_rows(*fact.axes[1:])
+    one_each = fact.axes and fact.axes[0] == R and not has_rows(*fact.axes[1:])
     if fact.kind != "rows" or not one_each:
         return False, f"it does not have one row of values per candidate: {shown(fact)}"
     lists = sorted(fact.pads | lists_in(fact.axes))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -122,15 +123,36 @@ def find_independence(
     return Independence(True, own_length=tuple(sorted(lists)))
 
 
+def at_one_row(fact: Fact) -> Fact | None:
+    """What a fact about rows says if a single user is the only row; None if nothing."""
+    if fact.kind in ("mixed", "size"):
+        return None
+    axes = []
+    for each in fact.axes:
+        factors = (f for f in each if f != R[0])
+        axes.append(dim(*(f if isinstance(f, int) or f[0] == "?" else f"?{f}" for f in factors)))
+    return Fact("fixed", tuple(axes))
+
+
 def candidates(
-    meta_graph: Any, session: tf.compat.v1.Session, signature: Signature
+    meta_graph: Any,
+    session: tf.compat.v1.Session,
+    signature: Signature,
+    user: Mapping[str, Fact] = MappingProxyType({}),
 ) -> Independence:
     """Applies the rule to the candidates of a signature.
 
     Candidates share a run only if they have the same user, so user inputs have one row, and the
     user's lists one length. In a columnar signature, all columns have one row per candidate.
+
+    Args:
+        meta_graph: the MetaGraphDef with the signature.
+        session: an initialised session with its nodes.
+        signature: the signature.
+        user: facts about tensors that are computed from the user's single row.
     """
     given = {
+        **user,
         **rows_of(signature.items, session.graph),
         **once(signature.user, signature.shared, session.graph),
     }

@@ -76,6 +76,8 @@ def sparse_reshape(op: Op) -> list[Fact]:
 @rule("SparseReorder")
 def reorder(op: Op) -> list[Fact]:
     fact, held, _ = _sparse(op, 0, 1, 2)
+    if fact.sizes:
+        raise Mixes("equal positions may be sorted otherwise beside other rows")
     return [fact, held]
 
 

@@ -17,7 +17,6 @@ from colcast.export.rows._facts import (
     lists_in,
     names,
     width,
-    without_user,
 )
 
 
@@ -109,7 +108,9 @@ def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
         elif not a:
             made.append(b)
         elif has_rows(a) or has_rows(b):
-            made.append(_same_rows(op, a, b, number))
+            if not aligned(a, b):
+                raise Mixes(meeting(a, b))
+            made.append(a)
         elif lists := lists_in([a, b]):
             pads |= lists
             made.append(width(lists, f"{op.name}/{number}"))
@@ -120,16 +121,6 @@ def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
         else:
             raise Mixes("its inputs do not fit together")
     return tuple(reversed(made)), pads
-
-
-def _same_rows(op: Op, a: Axis, b: Axis, number: int) -> Axis:
-    """The dimension of two whose entries belong to the same rows."""
-    if aligned(a, b):
-        return a
-    left, right = without_user(a), without_user(b)
-    if left and right and left != right:
-        raise Mixes(meeting(a, b))
-    return left or right
 
 
 def meeting(one: Axis, other: Axis) -> str:
@@ -146,9 +137,6 @@ def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
     if aligned(one, other):
         return one, frozenset()
     if has_rows(one) or has_rows(other):
-        left, right = without_user(one), without_user(other)
-        if left == right:
-            return left, frozenset()
         raise Mixes(meeting(one, other))
     known = other if names([one]) and not names([other]) else one
     return known, lists_in([one, other])

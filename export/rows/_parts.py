@@ -81,7 +81,7 @@ def _indices(facts: Sequence[Fact], number: int) -> Fact:
     rest, _ = same_shape(facts, number)
     rest.insert(number, dim(sum(count(fact.axes[number]) for fact in facts)))
     pads = first.pads.union(*(fact.pads for fact in others))
-    return Fact("indices", tuple(rest), pads, of=first.of)
+    return Fact("indices", tuple(rest), pads, sizes=((),), of=first.of)
 
 
 @rule("Unpack", "Split", "SplitV")

@@ -118,5 +118,5 @@ def convolve(op: Op) -> Fact:
         raise Mixes("neighbouring rows are combined")
     pads = lists_in(fact.axes[1:])
     inner = [op.declared(0, number) for number in (1, 2, 3)]
-    inner = [width(pads, each[0]) if pads and isinstance(each[:1], str) else each for each in inner]
+    inner = [width(pads, str(each[0])) if pads and names([each]) else each for each in inner]
     return values(op.ins, (fact.axes[0], *inner), pads)

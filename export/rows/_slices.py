@@ -14,7 +14,6 @@ from colcast.export.rows._facts import (
     moved,
     names,
     width,
-    without_user,
 )
 from colcast.export.rows._op import Op, count, rule
 from colcast.export.rows._parts import columns
@@ -135,7 +134,7 @@ def _sliced(
     start, stop, step = part
     if start in (0, None) and stop in (None, each) and step == 1:
         return each, frozenset()
-    if start in (0, None) and stop == R and step == 1 and not without_user(each):
+    if start in (0, None) and stop == R and step == 1 and not each:
         return (), frozenset()  # of a single entry; a late graph hides its shape that way
     if has_rows(each) or any(isinstance(one, tuple) and has_rows(one) for one in (start, stop)):
         raise Mixes("rows are sliced")

@@ -1,6 +1,7 @@
 """Applies the rules to a graph, op by op."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from colcast.export.graph._ops import computed_from_weights, is_unsteady
 from colcast.export.rows import _elements, _lists, _lookups, _parts, _reduce, _shapes, _slices  # noqa: F401
 from colcast.export.rows._elements import clamped
 from colcast.export.rows._facts import (
-    OF_USER,
     Fact,
     Mixes,
     checked,
@@ -51,14 +51,12 @@ class Walk:
         self._counts = {f"{f.of}".removeprefix("counts:"): producer(t) for t, f in given.items()}
         self._known: set[str] = set()  # tensors with the same numbers in every run
         self._origins: dict[str, str] = {}
-        self._of_user = {producer(t) for t, fact in given.items() if fact.kind == "fixed"}
         weights = computed_from_weights(graph)
         optional: set[str] = set()  # nodes of which rows decide whether they run
         for name, node in graph.nodes.items():
             sources = data_inputs(node)
-            for found in (optional, self._of_user):
-                if not found.isdisjoint(map(producer, node.input)):
-                    found.add(name)
+            if not optional.isdisjoint(map(producer, node.input)):
+                optional.add(name)
             if f"{name}:0" in given:
                 continue
             unsteady = node.op not in RULES and is_unsteady(node, graph)
@@ -91,29 +89,28 @@ class Walk:
         if unsteady:
             raise Mixes("its output differs between runs")
         free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
-        if free and not _sizes(op) and (declared := self._declared(op)):
+        declared = self._declared(op) if free else []
+        known = all(not names(fact.axes) for fact in declared)
+        if declared and not _sizes(op) and (known or op.type not in RULES):
             return declared
         if LIST_ROLE in node.attr and not free:
             return [self._list(node)]
         for fact in op.ins:
             if fact.kind == "mixed":
-                return [clamped(op) or fact] * op.outputs
+                return [clamped(op) or replace(fact, sizes=())] * op.outputs
         if node.op not in RULES:
             raise Mixes("no rule says how this op treats rows")
         try:
             found = RULES[node.op](op)
         except Mixes:
-            if not free or not (declared := self._declared(op)):
+            if not declared:
                 raise
             return declared
-        found = [found] if isinstance(found, Fact) else list(found)
-        if free and any(fact.kind != "size" for fact in found):
-            return self._declared(op) or found
-        return found
+        return [found] if isinstance(found, Fact) else list(found)
 
     def _declared(self, op: Op) -> list[Fact]:
         """Facts about outputs that are the same in every run; [] if a rank is unknown."""
-        start, found = OF_USER if op.name in self._of_user else "?", list[Fact]()
+        found = list[Fact]()
         for tensor in op.operation.outputs:
             shape = tensor.shape
             if (
@@ -124,7 +121,7 @@ class Walk:
             if shape.rank is None:
                 return []
             each = enumerate(shape)
-            sizes = [(f"{start}{tensor.name}/{n}",) if m is None else dim(m) for n, m in each]
+            sizes = [(f"?{tensor.name}/{n}",) if m is None else dim(m) for n, m in each]
             found.append(Fact("fixed", tuple(sizes)))
         return found
 
