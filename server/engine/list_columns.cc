@@ -36,23 +36,10 @@ ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
   }
 }
 
-bool ListColumns::HaveOneLength(absl::Span<const WireColumn* const> columns) const {
-  return std::all_of(own_lengths_.begin(), own_lengths_.end(), [columns](int input) {
-    return colcast::engine::HaveOneLength(columns[input]);
-  });
-}
-
 bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths) {
   if (column.dtype() != tensorflow::DT_INT64) return false;
   lengths->resize(column.count());
   return CopyValues(column.column(), column.count(), lengths->data()).ok();
-}
-
-bool HaveOneLength(const WireColumn* column) {
-  if (column == nullptr) return true;
-  std::vector<int64_t> lengths;
-  if (!ReadLengths(*column, &lengths)) return false;
-  return std::adjacent_find(lengths.begin(), lengths.end(), std::not_equal_to<>()) == lengths.end();
 }
 
 }  // namespace colcast::engine

@@ -29,12 +29,8 @@ class ListColumns {
   // Whether this input must not be padded, because results depend on its padding.
   bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
 
-  // Positions of the length inputs whose maximum in a run affects the results.
+  // Positions of the lengths of lists whose longest one in a run affects the results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
-
-  // Whether each column of own_lengths() has a single distinct value. `columns` is indexed by the
-  // signature's inputs.
-  bool HaveOneLength(absl::Span<const WireColumn* const> columns) const;
 
  private:
   std::vector<int> lengths_;  // per input
@@ -45,9 +41,6 @@ class ListColumns {
 
 // Reads a length column. Returns false unless it holds readable integers.
 bool ReadLengths(const WireColumn& column, std::vector<int64_t>* lengths);
-
-// Whether all lengths in a column are equal; true for a column that was left out.
-bool HaveOneLength(const WireColumn* column);
 
 }  // namespace colcast::engine
 

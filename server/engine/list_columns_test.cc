@@ -62,18 +62,6 @@ TEST_F(ListColumnsTest, AResultThatDependsOnPaddingIsPaddedToNothingWithoutLengt
   EXPECT_FALSE(lists.IsNeverPadded(0));
 }
 
-TEST_F(ListColumnsTest, OneLengthIsTheSameInAllRows) {
-  RowRecord record;
-  record.lists = record.own_length = {"a"};
-  const ListColumns lists(Inputs(), record);
-  std::vector<const WireColumn*> columns(6, nullptr);
-  EXPECT_TRUE(lists.HaveOneLength(columns));
-  columns[1] = Lengths({2, 2});
-  EXPECT_TRUE(lists.HaveOneLength(columns));
-  columns[1] = Lengths({2, 3});
-  EXPECT_FALSE(lists.HaveOneLength(columns));
-}
-
 TEST_F(ListColumnsTest, LengthsAreRead) {
   std::vector<int64_t> lengths;
   ASSERT_TRUE(ReadLengths(*Lengths({4, 0, 7}), &lengths));

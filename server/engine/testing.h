@@ -60,8 +60,9 @@ inline std::vector<float> FirstOutput(const Outputs& outputs) {
 }
 
 // Inputs user, item [N], list [N, L] and list/length. Outputs: score [N] = 10 * user + item, sum
-// and mean [N] of a row's list, padding included, total [1] and whole [] = the sum of all items,
-// checked [N] = the items, which must be finite.
+// and mean [N] of a row's list, padding included, over [N] = the sum divided by the greatest
+// length, total [1] and whole [] = the sum of all items, checked [N] = the items, which must be
+// finite.
 class ScoreModel {
  public:
   ScoreModel() {
@@ -73,7 +74,9 @@ class ScoreModel {
     ops::Add(scope.WithOpName("score"), ops::Multiply(scope, user, 10.0f), item);
     ops::Sum(scope.WithOpName("sum"), list, 1);
     ops::Mean(scope.WithOpName("mean"), list, 1);
-    ops::Placeholder(scope.WithOpName("list/length"), tensorflow::DT_INT64);
+    const auto lengths = ops::Placeholder(scope.WithOpName("list/length"), tensorflow::DT_INT64);
+    ops::Div(scope.WithOpName("over"), ops::Sum(scope, list, 1),
+             ops::Cast(scope, ops::Max(scope, lengths, 0), tensorflow::DT_FLOAT));
     ops::Sum(scope.WithOpName("total"), item, 0, ops::Sum::KeepDims(true));
     ops::Sum(scope.WithOpName("whole"), item, 0);
     ops::CheckNumerics(scope.WithOpName("checked"), item, "a bad row");

@@ -24,8 +24,8 @@ const RequestPlan& PlanOf(const BatchMember& member) {
 struct Joinable {
   BatchMember* member = nullptr;
   const Batch* batch = nullptr;
-  // The longest row of each list in Signature::lists().own_lengths(), -1 if the list was left out.
-  std::vector<int64_t> own_lengths;
+  // The longest row of each list in Programs::joined_lengths(), -1 if the list was left out.
+  std::vector<int64_t> longest;
 
   int64_t rows() const { return batch->candidates; }
 };
@@ -54,7 +54,7 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
 // Whether two requests may run together. Their dtypes already match the declared ones.
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
-  if (*a.batch->outputs != *b.batch->outputs || a.own_lengths != b.own_lengths) return false;
+  if (*a.batch->outputs != *b.batch->outputs || a.longest != b.longest) return false;
   for (size_t i = 0; i < a.batch->columns.size(); ++i) {
     const WireColumn* const one = a.batch->columns[i];
     const WireColumn* const other = b.batch->columns[i];
@@ -83,10 +83,10 @@ bool HasRows(const Programs& programs, const Batch& batch) {
 }
 
 // Checks that every list is at least as long as its lengths claim, so that padding is never read as
-// values. Sets own_lengths.
-bool ReadLists(const Signature& signature, Joinable* joinable) {
+// values. Sets the longest ones.
+bool ReadLists(const Programs& programs, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
-  const ListColumns& lists = signature.lists();
+  const ListColumns& lists = programs.signature().lists();
   const std::vector<const WireColumn*>& columns = joinable->batch->columns;
   for (size_t i = 0; i < columns.size(); ++i) {
     const int place = lists.LengthsOf(i);
@@ -96,9 +96,9 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
     const auto is_too_long = [&dims](int64_t length) { return length > dims[1]; };
     if (std::any_of(lengths.begin(), lengths.end(), is_too_long)) return false;
   }
-  joinable->own_lengths.clear();
-  for (const int place : lists.own_lengths()) {
-    int64_t& longest = joinable->own_lengths.emplace_back(-1);
+  joinable->longest.clear();
+  for (const int place : programs.joined_lengths()) {
+    int64_t& longest = joinable->longest.emplace_back(-1);
     if (columns[place] == nullptr) continue;
     if (!ReadLengths(*columns[place], &lengths)) return false;
     for (const int64_t length : lengths) longest = std::max({longest, length, int64_t{0}});
@@ -110,8 +110,8 @@ bool ReadLists(const Signature& signature, Joinable* joinable) {
 bool MayJoin(const Programs& programs, Joinable* joinable) {
   const Batch& batch = PlanOf(*joinable->member).batch;
   joinable->batch = &batch;
-  return HasRows(programs, batch) && ReadLists(programs.signature(), joinable) &&
-         (batch.form != Batch::Form::kIndexed || programs.domains().HaveOneLength(batch));
+  return HasRows(programs, batch) && ReadLists(programs, joinable) &&
+         programs.domains().HaveOneLength(batch, programs.joined_lengths());
 }
 
 int64_t RowsOf(const Group& group) {

@@ -42,15 +42,45 @@ Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
 }  // namespace
 
 std::unique_ptr<Slices> SlicedRequest::Create(const RequestPlan& plan, RunExamples examples) {
-  const Programs& programs = *plan.programs;
   const Batch& batch = plan.batch;
-  if (batch.candidates < 2 || SharesRows(batch) || HasMoreRowsThanCandidates(batch) ||
-      // A slice's longest list may be shorter than the request's, which would change results.
-      !programs.signature().lists().HaveOneLength(batch.columns)) {
-    return nullptr;
-  }
+  if (batch.candidates < 2 || SharesRows(batch) || HasMoreRowsThanCandidates(batch)) return nullptr;
   std::unique_ptr<SlicedRequest> made(new SlicedRequest(plan, std::move(examples)));
-  return made->LayOut().ok() ? std::move(made) : nullptr;
+  return made->ReadLists() && made->LayOut().ok() ? std::move(made) : nullptr;
+}
+
+// Returns false if lists differ in length and slices cannot have the request's longest ones.
+bool SlicedRequest::ReadLists() {
+  for (const int input : programs_->own_lengths()) {
+    const WireColumn* const column = batch_.columns[input];
+    const bool of_user = programs_->domains().domain_of(input) == Batch::kUser;
+    // The user's states are computed once, before the request is split.
+    if (column == nullptr || (of_user && programs_->stages() != nullptr)) continue;
+    List list;
+    if (!ReadLengths(*column, &list.lengths)) return false;
+    const auto [least, most] = std::minmax_element(list.lengths.begin(), list.lengths.end());
+    if (list.lengths.empty() || *least == *most) continue;
+    if (batch_.has_index(Batch::kUser) || !plan_.rules->allowed_batch_sizes.empty() ||
+        static_cast<int64_t>(list.lengths.size()) != num_rows()) {
+      return false;
+    }
+    list.longest_row = most - list.lengths.begin();
+    lists_.push_back(std::move(list));
+  }
+  return true;
+}
+
+// Rows with the longest lists that rows [first, first + rows) lack.
+std::vector<int64_t> SlicedRequest::LongestBeside(int64_t first, int64_t rows) const {
+  std::vector<int64_t> beside;
+  for (const List& list : lists_) {
+    const auto begin = list.lengths.begin() + first;
+    const int64_t longest = list.lengths[list.longest_row];
+    const bool has_it = std::find(begin, begin + rows, longest) != begin + rows ||
+                        std::any_of(beside.begin(), beside.end(),
+                                    [&](int64_t row) { return list.lengths[row] == longest; });
+    if (!has_it) beside.push_back(list.longest_row);
+  }
+  return beside;
 }
 
 absl::Status SlicedRequest::LayOut() {
@@ -108,6 +138,7 @@ int SlicedRequest::Take(int64_t rows) {
   slice.run_rows = rows + added;
   slice.skipped = std::max<int64_t>(0, taken_ + slice.run_rows - num_rows());
   slice.first = taken_ - slice.skipped;
+  slice.longest = LongestBeside(slice.first, slice.run_rows);
   taken_ += rows;
   return static_cast<int>(slices_.size()) - 1;
 }
@@ -119,12 +150,12 @@ SlicedRequest::Slice& SlicedRequest::At(int slice) const {
 
 absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const {
   made->batch = batch_;
-  made->batch.candidates = slice.run_rows;
+  made->batch.candidates = slice.run_rows + static_cast<int64_t>(slice.longest.size());
   for (Batch::Domain& domain : made->batch.domains) {
     if (domain.has_index()) {
       domain.index = IndexSlice(domain.index, slice.first, slice.run_rows);
     } else if (domain.rows == num_rows()) {
-      domain.rows = slice.run_rows;
+      domain.rows = made->batch.candidates;
     }
   }
   for (size_t i = 0; i < batch_.columns.size(); ++i) {
@@ -140,9 +171,10 @@ absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceB
       !programs_->signature().inputs().inputs()[input].batched()) {
     return absl::OkStatus();
   }
+  std::vector<RowBlock> blocks = {{column, slice.first, slice.run_rows}};
+  for (const int64_t row : slice.longest) blocks.push_back({column, row, 1});
   Tensor rows;
-  absl::Status status =
-      StackRows({RowBlock{column, slice.first, slice.run_rows}}, PadWith::kZeros, &rows);
+  absl::Status status = StackRows(blocks, PadWith::kZeros, &rows);
   if (status.ok()) {
     made->batch.columns[input] =
         &made->columns.emplace_back(column->column().name, std::move(rows));
@@ -187,7 +219,8 @@ absl::Status SlicedRequest::JoinTensors(RunResult* result) const {
     if (!slice.status.ok()) return slice.status;
   }
   for (const Slice& slice : slices_) {
-    absl::Status status = CheckRows(slice.result.aliases, slice.result.tensors, slice.run_rows);
+    const auto run_rows = slice.run_rows + static_cast<int64_t>(slice.longest.size());
+    absl::Status status = CheckRows(slice.result.aliases, slice.result.tensors, run_rows);
     if (status.ok()) continue;
     programs_->NeverJoin();
     return status;

@@ -24,9 +24,10 @@ namespace colcast::engine {
 // has stages, the user stage runs once, and all slices get its states.
 class SlicedRequest final : public Slices {
  public:
-  // Returns null in the same cases as Model::Split(), and also if lists differ in length and
-  // results depend on the longest one, or if a domain other than the user has an index, because
-  // slices would share its rows. `examples` is null unless the signature's only input takes
+  // Returns null in the same cases as Model::Split(), and also if a domain other than the user has
+  // an index, because slices would share its rows. If results depend on the longest list, each
+  // slice also runs a row that has it; returns null if there are several users or only some sizes
+  // are allowed. `examples` is null unless the signature's only input takes
   // tf.Examples. The plan and everything that `examples` refers to must outlive the slices. Slices
   // are filled up to allowed batch sizes with neighboring rows, if the request has enough of them.
   // REQUIRES a plan whose profile can be split.
@@ -45,8 +46,16 @@ class SlicedRequest final : public Slices {
     // Rows that run, including the neighboring ones that fill the slice up to an allowed size.
     int64_t run_rows = 0;
     int64_t skipped = 0;  // how many of run_rows precede the slice's own rows
+    // Further rows that run, because they have the request's longest lists.
+    std::vector<int64_t> longest;
     absl::Status status;
     RunResult result;
+  };
+
+  // The lengths of a list, one per row, and a row that has the greatest.
+  struct List {
+    std::vector<int64_t> lengths;
+    int64_t longest_row = 0;
   };
 
   // The batch of a slice, and the columns to which it points.
@@ -61,6 +70,8 @@ class SlicedRequest final : public Slices {
         run_examples_(std::move(examples)),
         batch_(plan.batch) {}
 
+  bool ReadLists();
+  std::vector<int64_t> LongestBeside(int64_t first, int64_t rows) const;
   absl::Status LayOut();
   absl::Status LayOutColumn(size_t input);
   Slice& At(int slice) const;
@@ -78,6 +89,7 @@ class SlicedRequest final : public Slices {
   Batch batch_;  // all candidates; columns to be split are laid out row by row
   std::deque<DecodedColumn> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
+  std::vector<List> lists_;  // lists of several lengths whose longest one affects results
   std::vector<Bytes> examples_;
   mutable std::mutex mutex_;
   int64_t taken_ = 0;                 // rows assigned to slices so far

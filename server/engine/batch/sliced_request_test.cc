@@ -102,14 +102,29 @@ TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
   EXPECT_THAT(FirstOutput(*outputs), ElementsAre(11, 12, 13, 14, 15, 16));
 }
 
-TEST_F(SlicedRequestTest, ListsOfSeveralLengthsAreNotSplitWhereTheResultDependsOnTheGreatest) {
+TEST_F(SlicedRequestTest, EachSliceAlsoRunsARowWithTheRequestsLongestList) {
   RowRecord record;
   record.recorded = record.independent = true;
   record.lists = record.own_length = {"list"};
   model_.Declare({"list", "list/length"}, {"mean"}, {}, record);
   const std::string lists = FloatInput("list", {3, 2}, {1, 3, 2, 4, 4, 6});
-  EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {2, 1, 2}), 1), ElementsAre());
   EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {2, 2, 2}), 1), ElementsAre(2, 3, 5));
+  // over[i] is a row's sum divided by the longest list of its run.
+  model_.Declare({"list", "list/length"}, {"over"}, {}, record);
+  const std::string lengths = Int64Input("list/length", {1, 2, 0});
+  const std::string shorter = FloatInput("list", {3, 2}, {1, 0, 2, 4, 0, 0});
+  EXPECT_THAT(RunBySlices(shorter + lengths, 1), ElementsAre(0.5, 3, 0));
+  EXPECT_THAT(RunBySlices(shorter + lengths, 2), ElementsAre(0.5, 3, 0));
+}
+
+TEST_F(SlicedRequestTest, SlicesOfAllowedSizesHaveNoFurtherRows) {
+  RowRecord record;
+  record.recorded = record.independent = true;
+  record.lists = record.own_length = {"list"};
+  model_.Declare({"list", "list/length"}, {"over"}, {}, record);
+  rules_.allowed_batch_sizes = {1, 2};
+  const std::string lists = FloatInput("list", {3, 2}, {1, 0, 2, 4, 3, 0});
+  EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {1, 2, 1}), 1), ElementsAre());
 }
 
 TEST_F(SlicedRequestTest, OutputsWithoutARowForEachOfARequestAreNotJoined) {

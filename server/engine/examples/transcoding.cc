@@ -56,10 +56,9 @@ bool RunTranscoded(const TranscodedSignature& signature, ExampleTranscoder::Scra
   const Programs& programs = FitsLate(signature, scratch) ? *signature.late : *signature.columnar;
   const auto plan = RequestPlan::New();
   RunResult answer;
-  if (!programs.Plan(scratch->columns, plan.get()).ok() ||
-      !programs.Run(plan->batch, &answer).ok()) {
-    return false;
-  }
+  if (!programs.Plan(scratch->columns, plan.get()).ok()) return false;
+  plan->batch.pads_together = true;  // TensorFlow parses all Examples of a request together
+  if (!programs.Run(plan->batch, &answer).ok()) return false;
   answer.expansion.rows = static_cast<int64_t>(scratch->examples.size());
   answer.expansion.transcoded = true;
   answer.expansion.repeated_bytes = scratch->decoder.repeated_bytes();

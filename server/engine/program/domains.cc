@@ -217,23 +217,20 @@ void Domains::SetRows(Batch* batch) const {
   }
 }
 
-bool Domains::HaveOneLength(const Batch& batch) const {
-  if (columnar_ == nullptr) return true;
-  std::vector<int64_t> lengths;
-  for (const int input : columnar_->lists().own_lengths()) {
-    const WireColumn* const column = batch.columns[input];
-    if (column == nullptr) continue;
-    // With an index, all rows of the domain run together, even those that no candidate reads.
-    if (batch.has_index(domain_of_[input]) || !batch.has_index(kUser)) {
-      if (!colcast::engine::HaveOneLength(column)) return false;
-      continue;
-    }
-    if (!ReadLengths(*column, &lengths)) return false;
-    if (lengths.size() == 1) continue;
-    const absl::Span<const int64_t> user_of = RowsIn(batch.domains[kUser].index);
+bool Domains::HaveOneLength(const Batch& batch, absl::Span<const int> lengths) const {
+  if (!batch.has_index(kUser)) return true;
+  const absl::Span<const int64_t> user_of = RowsIn(batch.domains[kUser].index);
+  std::vector<int64_t> own;
+  for (const int input : lengths) {
+    if (batch.columns[input] == nullptr) continue;
+    if (!ReadLengths(*batch.columns[input], &own)) return false;
+    if (own.size() == 1) continue;
+    const int domain = domain_of_[input];
+    const absl::Span<const int64_t> index =
+        batch.has_index(domain) ? RowsIn(batch.domains[domain].index) : absl::Span<const int64_t>();
     std::vector<int64_t> longest(batch.domains[kUser].rows, -1);
-    for (size_t row = 0; row < user_of.size(); ++row) {
-      longest[user_of[row]] = std::max(longest[user_of[row]], lengths[row]);
+    for (size_t i = 0; i < user_of.size(); ++i) {
+      longest[user_of[i]] = std::max(longest[user_of[i]], own[index.empty() ? i : index[i]]);
     }
     int64_t of_all = -1;
     for (const int64_t of_user : longest) {

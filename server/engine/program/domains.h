@@ -60,9 +60,9 @@ class Domains {
   // row, the item has one row per candidate, and any other domain with a stage has either.
   void SetRows(Batch* batch) const;
 
-  // Whether the longest list has the same length for every user, so that running users together
-  // does not change padding, on which results may depend.
-  bool HaveOneLength(const Batch& batch) const;
+  // Whether the candidates of every user have lists with the same greatest length, so that running
+  // users together does not change padding. `lengths` are positions of the lists' lengths.
+  bool HaveOneLength(const Batch& batch, absl::Span<const int> lengths) const;
 
   // Builds an input's feed from its column or default, with the rows of its domain if that has an
   // index, otherwise with one row per candidate.

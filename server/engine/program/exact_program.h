@@ -23,6 +23,7 @@ class ExactProgram final : public Program {
 
   std::string_view name() const override { return "exact"; }
   bool Accepts(const Batch& batch) const override { return batch.form == Batch::Form::kOneUser; }
+  std::vector<int> own_lengths() const override { return exact_->lists().own_lengths(); }
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   bool has_independent_rows() const { return exact_->record().independent; }

@@ -38,8 +38,8 @@ absl::StatusOr<bool> GatheredProgram::Run(const Batch& batch, RunResult* result)
 
 // A single user's candidates always run together.
 bool GatheredProgram::MayRunAtOnce(const Batch& batch) const {
-  return mode_ == AnswerMode::kOneRun || !batch.has_index(Batch::kUser) ||
-         (columnar_->record().independent && domains_->HaveOneLength(batch));
+  return mode_ == AnswerMode::kOneRun || !batch.has_index(Batch::kUser) || batch.pads_together ||
+         (columnar_->record().independent && domains_->HaveOneLength(batch, own_lengths()));
 }
 
 absl::Status GatheredProgram::RunRowsOf(const Batch& batch, absl::Span<const int64_t> candidates,

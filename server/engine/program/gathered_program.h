@@ -29,6 +29,7 @@ class GatheredProgram final : public Program {
   bool Accepts(const Batch& batch) const override {
     return batch.form == Batch::Form::kIndexed && batch.user_states == nullptr;
   }
+  std::vector<int> own_lengths() const override { return columnar_->lists().own_lengths(); }
   // With kRequestPerUser, returns FAILED_PRECONDITION for an output without a row per candidate.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 

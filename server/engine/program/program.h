@@ -38,7 +38,10 @@ struct Batch {
 
   Form form = Form::kRows;
   bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
-  int64_t candidates = 0;   // N
+  // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples.
+  // Otherwise each user's candidates are a request of their own, with its own longest lists.
+  bool pads_together = false;
+  int64_t candidates = 0;                     // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
   // One column per input of the signature, with as many rows as the input's domain, or one row;
@@ -66,6 +69,10 @@ class Program {
 
   // Whether the program can run the batch, judged by its form and shapes.
   virtual bool Accepts(const Batch& batch) const = 0;
+
+  // Positions of the inputs that hold the lengths of lists whose longest one in a run affects the
+  // program's results.
+  virtual std::vector<int> own_lengths() const = 0;
 
   // Sets the outputs that the batch asks for. Returns false, without setting them, if this program
   // would do more work than the next one. REQUIRES Accepts().

@@ -1,6 +1,7 @@
 #include "server/engine/program/programs.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -50,6 +51,14 @@ std::vector<Program*> InOrder(const Programs::Others& others, Program* whole) {
   return programs;
 }
 
+std::vector<int> OwnLengthsOf(const std::vector<Program*>& programs) {
+  std::set<int> lengths;
+  for (const Program* const program : programs) {
+    for (const int input : program->own_lengths()) lengths.insert(input);
+  }
+  return {lengths.begin(), lengths.end()};
+}
+
 int64_t BytesOfStrings(const ColumnValues& values) {
   auto bytes = static_cast<int64_t>(values.payload.size());
   for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
@@ -80,6 +89,8 @@ Programs::Programs(std::string name, const Signature& signature, Others others)
       others_(std::move(others)),
       whole_(signature_),
       programs_(InOrder(others_, &whole_)),
+      own_lengths_(OwnLengthsOf(programs_)),
+      joined_lengths_(stages() == nullptr ? own_lengths_ : stages()->joined_lengths()),
       counts_(name_, NamesOf(programs_)) {}
 
 absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) const {
@@ -94,6 +105,7 @@ absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) co
   Batch& batch = plan->batch;
   batch.outputs = &received.outputs;
   batch.candidates = 0;
+  batch.pads_together = false;
   if (stages() != nullptr && stages()->IsPrefetch(received)) {
     return stages()->PlanPrefetch(received, &batch);
   }

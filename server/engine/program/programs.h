@@ -83,6 +83,13 @@ class Programs {
   // record says that rows are independent or, without a record, if the rules ask for it.
   bool CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const;
 
+  // Positions of the lengths of lists whose longest one affects some program's results.
+  const std::vector<int>& own_lengths() const { return own_lengths_; }
+
+  // Those that must be equal in requests that run together. With stages, few must: each stage
+  // computes rows of one length at a time.
+  const std::vector<int>& joined_lengths() const { return joined_lengths_; }
+
   // Call if a joined or split run returned a wrong number of rows.
   void NeverJoin() const { never_join_ = true; }
 
@@ -102,6 +109,8 @@ class Programs {
   const Others others_;
   mutable WholeProgram whole_;
   const std::vector<Program*> programs_;  // in the order in which they are tried
+  const std::vector<int> own_lengths_;
+  const std::vector<int> joined_lengths_;
   mutable ProgramCounts counts_;
   mutable std::atomic<bool> never_join_ = false;  // a joined run returned a wrong number of rows
 };

@@ -25,6 +25,7 @@ absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
   stage_.Begin(batch.candidates, &rows);
   rows.outputs = batch.outputs;
   rows.columns = batch.columns;
+  stage_.SetReaders({}, &rows);  // a joined run has requests with equal longest lists
   bool gain = false;
   std::vector<tensorflow::Tensor> tensors;
   const bool runs = stage_.LookFor(&rows, &gain) && gain;

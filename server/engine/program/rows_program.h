@@ -4,6 +4,7 @@
 #define COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
 
 #include <string_view>
+#include <vector>
 
 #include "server/engine/program/program.h"
 #include "server/engine/program/stage.h"
@@ -21,6 +22,7 @@ class RowsProgram final : public Program {
 
   std::string_view name() const override { return "rows"; }
   bool Accepts(const Batch& batch) const override;
+  std::vector<int> own_lengths() const override { return stage_.lengths(); }
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   states::StoreStats stats() const { return stage_.stats(); }

@@ -25,6 +25,17 @@ constexpr int64_t kFewestRepeated = 4;
 // request.
 constexpr int64_t kMostKeptRows = 1;
 
+// Lists of one length have states of one shape, so states as wide as a list need the lengths of all
+// lists.
+std::vector<int> LengthsOf(const Signature& signature, bool rows_have_one_shape) {
+  if (rows_have_one_shape) return signature.lists().own_lengths();
+  std::vector<int> lengths;
+  for (size_t i = 0; i < signature.inputs().inputs().size(); ++i) {
+    if (signature.lists().IsLengths(i)) lengths.push_back(static_cast<int>(i));
+  }
+  return lengths;
+}
+
 }  // namespace
 
 Stage::Stage(const Signature* signature, std::string name, states::StateCache* memory,
@@ -33,7 +44,8 @@ Stage::Stage(const Signature* signature, std::string name, states::StateCache* m
       name_(std::move(name)),
       store_(name_, memory, window_rows),
       inputs_(signature->inputs().inputs().size()),
-      rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())) {
+      rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())),
+      lengths_(LengthsOf(*signature, rows_have_one_shape_)) {
   std::iota(inputs_.begin(), inputs_.end(), 0);
 }
 
@@ -44,10 +56,18 @@ void Stage::Begin(int64_t count, Rows* rows) const {
   rows->outputs = nullptr;
   rows->keys.clear();
   rows->found.clear();
+  rows->hashed = false;
+  rows->grouped = lengths_.empty();  // else SetReaders() groups them
+}
+
+bool Stage::SetReaders(const Readers& readers, Rows* rows) const {
+  if (lengths_.empty()) return true;
+  rows->grouped = rows->groups.Set(lengths_, rows->columns, rows->count, readers);
+  return rows->grouped && (rows_have_one_shape_ || rows->groups.count() == 1);
 }
 
 bool Stage::MakeKeys(Rows* rows) const {
-  if (!signature_->lists().HaveOneLength(rows->columns)) return false;
+  if (!rows->grouped) return false;
   const StoredRows* const stored = StoredRowsOf(*rows);
   if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
     rows->hash.places.assign(rows->columns.size(), 0);
@@ -59,8 +79,9 @@ bool Stage::MakeKeys(Rows* rows) const {
     if (!rows->hash.MakeKeys(hashed, store_.hash(), &rows->keys)) return false;
     if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
   }
+  rows->hashed = true;
   if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
-  AddTables(&rows->keys);
+  AddMarks(rows);
   return true;
 }
 
@@ -92,15 +113,26 @@ void Stage::AddOutputs(Rows* rows) const {
   }
 }
 
-// Makes the keys depend on the last delta of the tables that the stage reads, so that older states
-// are never found again, and are eventually evicted.
-void Stage::AddTables(std::vector<states::Key>* keys) const {
+// Makes the keys depend on the longest lists of the rows' requests and on the last delta of the
+// tables that the stage reads: states computed for other ones are never found, and are eventually
+// evicted. One hash covers both, so that they cannot cancel each other.
+void Stage::AddMarks(Rows* rows) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
-  if (last_change == 0) return;
-  const states::Key mark = store_.hash()(&last_change, sizeof(last_change));
-  for (states::Key& key : *keys) {
-    key.high ^= mark.high;
-    key.low ^= mark.low;
+  if (last_change == 0 && lengths_.empty()) return;
+  std::vector<int64_t> covered;
+  std::vector<states::Key> marks;
+  for (int group = 0; group < (lengths_.empty() ? 1 : rows->groups.count()); ++group) {
+    covered.assign(1, last_change);
+    if (!lengths_.empty()) {
+      const absl::Span<const int64_t> longest = rows->groups.longest(group);
+      covered.insert(covered.end(), longest.begin(), longest.end());
+    }
+    marks.push_back(store_.hash()(covered.data(), covered.size() * sizeof(int64_t)));
+  }
+  for (size_t row = 0; row < rows->keys.size(); ++row) {
+    const states::Key& mark = marks[marks.size() == 1 ? 0 : rows->groups.of(row)];
+    rows->keys[row].high ^= mark.high;
+    rows->keys[row].low ^= mark.low;
   }
 }
 
@@ -182,11 +214,66 @@ absl::Status Stage::ComputeAndKeep(Rows* rows, std::vector<Tensor>* made) {
 }
 
 absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
+  if (!lengths_.empty()) return ComputeGroups(rows, made);
+  RunResult result;
+  absl::Status status = RunRows(rows->missing, rows, &result);
+  if (status.ok()) *made = std::move(result.tensors);
+  return status;
+}
+
+// Computes the missing rows in one run per group, beside rows with the group's longest lists.
+absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
   const auto num_missing = static_cast<int64_t>(rows->missing.size());
-  const bool all = num_missing == rows->count;
+  std::vector<int64_t>& running = rows->running;
+  if (!rows->grouped) {
+    RunResult result;
+    absl::Status status = RunRows(rows->missing, rows, &result);  // reports values it cannot read
+    return status.ok() ? absl::FailedPreconditionError("lists of too many lengths") : status;
+  }
+  for (int group = 0; group < rows->groups.count(); ++group) {
+    running.clear();
+    for (const int64_t row : rows->missing) {
+      if (rows->groups.of(row) == group) running.push_back(row);
+    }
+    if (running.empty()) continue;
+    rows->groups.AddLongest(group, &running);
+    if (static_cast<int64_t>(running.size()) < rows->count && !rows->hashed) {
+      // Rows are picked from where they were read for their keys.
+      if (!MakeKeys(rows)) return absl::FailedPreconditionError("a list's values cannot be read");
+      rows->keys.clear();
+    }
+    RunResult result;
+    if (absl::Status status = RunRows(running, rows, &result); !status.ok()) return status;
+    if (running == rows->missing) {
+      *made = std::move(result.tensors);
+      return absl::OkStatus();
+    }
+    for (size_t k = 0; k < result.tensors.size(); ++k) {
+      const Tensor& tensor = result.tensors[k];
+      absl::Status status = absl::OkStatus();
+      if (made->size() == k) status = MakeRows(tensor, num_missing, &made->emplace_back());
+      if (status.ok() && !HaveRowsOfOneShape(tensor, (*made)[k])) {
+        status = absl::FailedPreconditionError("states of different shapes in one run");
+      }
+      if (!status.ok()) return status;
+      size_t next = 0;
+      for (int64_t i = 0; i < num_missing; ++i) {
+        if (rows->groups.of(rows->missing[i]) != group) continue;
+        while (running[next] != rows->missing[i]) ++next;
+        CopyRow(tensor, static_cast<int64_t>(next), i, &(*made)[k]);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Runs the signature on these rows, which are ascending.
+absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, RunResult* result) {
+  const auto num_running = static_cast<int64_t>(running.size());
+  const bool all = num_running == rows->count;
   rows->places.assign(all ? 0 : rows->count, -1);
   if (!all) {
-    for (int64_t i = 0; i < num_missing; ++i) rows->places[rows->missing[i]] = i;
+    for (int64_t i = 0; i < num_running; ++i) rows->places[running[i]] = i;
   }
   std::vector<PickedColumn> picked;
   picked.reserve(rows->columns.size());
@@ -197,21 +284,19 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
     if (column == nullptr) continue;
     const ColumnSource* source = column;
     if (!all && rows->hash.places[i] >= 0) {
-      source = &picked.emplace_back(*column, rows->hash.row_keys, rows->hash.places[i],
-                                    rows->missing, rows->places);
+      source = &picked.emplace_back(*column, rows->hash.row_keys, rows->hash.places[i], running,
+                                    rows->places);
     }
     received.push_back({signature_->inputs().inputs()[i].alias, source});
     positions.push_back(static_cast<int>(i));
   }
   absl::Status status =
       signature_->inputs().Build(received, positions, &rows->inputs, &rows->feeds);
-  RunResult result;
   const std::vector<int>& outputs =
       rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
-  if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, &result);
-  if (status.ok()) status = CheckRows(result.aliases, result.tensors, num_missing);
-  if (num_missing > kMostKeptRows) rows->feeds.clear();
-  if (status.ok()) *made = std::move(result.tensors);
+  if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, result);
+  if (status.ok()) status = CheckRows(result->aliases, result->tensors, num_running);
+  if (num_running > kMostKeptRows) rows->feeds.clear();
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/engine.h"
+#include "server/engine/program/length_groups.h"
 #include "server/engine/program/row_hash.h"
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
@@ -64,6 +65,10 @@ class Stage {
 
     // Internal.
     RowHash hash;
+    bool hashed = false;  // `hash` holds the columns' values
+    LengthGroups groups;
+    bool grouped = true;  // false if the rows' lists could not be grouped
+    std::vector<int64_t> running;
     std::vector<int64_t> missing;
     std::vector<int64_t> awaited;
     int64_t num_ended = 0;
@@ -84,11 +89,21 @@ class Stage {
   const states::StateStore& store() const { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
-  // Prepares for `count` rows; the caller sets their columns next.
+  // Positions, in the signature, of the lengths of lists whose longest one affects states.
+  const std::vector<int>& lengths() const { return lengths_; }
+
+  // Whether rows have states of one shape, however long their lists are.
+  bool rows_have_one_shape() const { return rows_have_one_shape_; }
+
+  // Prepares for `count` rows; the caller sets their columns next, then their readers.
   void Begin(int64_t count, Rows* rows) const;
 
-  // Makes the rows' keys. Returns false, without keys, if a value is malformed, or if states depend
-  // on the longest list and lists differ in length: then a row's state depends on the other rows.
+  // Groups the rows by the longest lists of the requests that read them. Returns false if this
+  // stage cannot compute them: see LengthGroups::Set(), or if their states differ in shape.
+  bool SetReaders(const Readers& readers, Rows* rows) const;
+
+  // Makes the rows' keys. Returns false, without keys, if a value is malformed, or if the rows'
+  // lists could not be grouped.
   bool MakeKeys(Rows* rows) const;
 
   // Looks up all rows, making their keys if there are none, and sets `num_found` to the number of
@@ -115,8 +130,10 @@ class Stage {
   void CollectMissing(Rows* rows) const;
   const StoredRows* StoredRowsOf(const Rows& rows) const;
   void AddOutputs(Rows* rows) const;
-  void AddTables(std::vector<states::Key>* keys) const;
+  void AddMarks(Rows* rows) const;
   absl::Status Compute(Rows* rows, std::vector<tensorflow::Tensor>* made);
+  absl::Status ComputeGroups(Rows* rows, std::vector<tensorflow::Tensor>* made);
+  absl::Status RunRows(const std::vector<int64_t>& running, Rows* rows, RunResult* result);
   absl::Status ComputeAndKeep(Rows* rows, std::vector<tensorflow::Tensor>* made);
   void Keep(const std::vector<tensorflow::Tensor>& made, Rows* rows);
 
@@ -126,6 +143,7 @@ class Stage {
   mutable states::StoredKeys stored_keys_;
   std::vector<int> inputs_;  // positions of all the signature's inputs
   const bool rows_have_one_shape_;
+  const std::vector<int> lengths_;
   StateLayouts layouts_;
 };
 

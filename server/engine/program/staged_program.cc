@@ -28,6 +28,19 @@ std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs
   return positions;
 }
 
+// Each user's candidates are a request. Its lists are padded to its own longest ones.
+Readers ReadersOf(const Batch& batch, size_t domain) {
+  Readers readers;
+  if (domain == kUser) {
+    readers.each_alone = !batch.pads_together;
+    return readers;
+  }
+  const Batch::Domain& own = batch.domains[domain];
+  if (own.has_index()) readers.rows = RowsIn(own.index);
+  if (own.rows > 1 && !batch.pads_together) readers.requests = RowsIn(batch.domains[kUser].index);
+  return readers;
+}
+
 Tensor IndexOf(const std::vector<int64_t>& rows) {
   Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({static_cast<int64_t>(rows.size())}));
   std::copy(rows.begin(), rows.end(), static_cast<int64_t*>(index.data()));
@@ -88,10 +101,28 @@ bool StagedProgram::Connect() {
     for (const int position : domain.inputs) ++times_read[position];
   }
   for (const int position : context_inputs_) ++times_read[position];
+  SetLengths();
   return std::all_of(times_read.begin(), times_read.end(), [](int times) { return times == 1; });
 }
 
-void StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
+void StagedProgram::SetLengths() {
+  const SignatureInputs& last = last_.signature().inputs();
+  for (const int input : last_.signature().lists().own_lengths()) {
+    const int position = late_->inputs().Find(last.inputs()[input].alias);
+    if (position >= 0) last_lengths_.push_back(position);
+  }
+  own_lengths_ = joined_lengths_ = last_lengths_;
+  for (const Domain& domain : domains_) {
+    for (const int input : domain.stage.lengths()) {
+      own_lengths_.push_back(domain.inputs[input]);
+      if (!domain.stage.rows_have_one_shape()) joined_lengths_.push_back(domain.inputs[input]);
+    }
+  }
+}
+
+// Returns false if the rows of a stage cannot be grouped by the lengths of their lists.
+bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
+  bool grouped = true;
   if (scratch->rows.size() < domains_.size()) scratch->rows.resize(domains_.size());
   scratch->merged.resize(std::max(scratch->merged.size(), domains_.size()));
   for (size_t i = 0; i < domains_.size(); ++i) {
@@ -100,7 +131,11 @@ void StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
     const std::vector<int>& inputs = domains_[i].inputs;
     for (size_t k = 0; k < inputs.size(); ++k) rows.columns[k] = batch.columns[inputs[k]];
     scratch->merged[i].clear();
+    if (i != kUser || batch.user_states == nullptr) {
+      grouped &= domains_[i].stage.SetReaders(ReadersOf(batch, i), &rows);
+    }
   }
+  return grouped;
 }
 
 // Drops pointers to the message and the states, which do not outlive the request.
@@ -116,7 +151,6 @@ bool StagedProgram::Accepts(const Batch& batch) const {
     case Batch::Form::kRows:
       return batch.candidates > 0;
     case Batch::Form::kIndexed:
-      return batch.user_states != nullptr || columns_->HaveOneLength(batch);
     case Batch::Form::kPrefetch:
       return true;
     case Batch::Form::kOneUser:
@@ -132,11 +166,11 @@ absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
   }
   const bool must_gain = batch.form == Batch::Form::kRows && batch.user_states == nullptr;
   Scratch* const scratch = ThreadScratch();
-  Begin(batch, scratch);
+  const bool grouped = Begin(batch, scratch);
   bool gain = false;
   // If a value is malformed, there are no keys; the run reports the error.
-  const bool looked = Look(batch, scratch, &gain);
-  const bool runs = !must_gain || (looked && gain);
+  const bool looked = grouped && Look(batch, scratch, &gain);
+  const bool runs = grouped && (!must_gain || (looked && gain));
   absl::Status status = absl::OkStatus();
   if (runs) status = Score(batch, scratch, result);
   End(scratch);
@@ -182,9 +216,11 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   }
   if (status.ok()) status = SetContext(batch, &feeds);
   if (!status.ok()) return status;
-  return many_users_per_run_ || batch.domains[kUser].rows == 1
-             ? last_.Run(feeds, *batch.outputs, result)
-             : last_.RunByUser(feeds, *batch.outputs, result);
+  const bool together = batch.domains[kUser].rows == 1 ||
+                        (many_users_per_run_ &&
+                         (batch.pads_together || columns_->HaveOneLength(batch, last_lengths_)));
+  return together ? last_.Run(feeds, *batch.outputs, result)
+                  : last_.RunByUser(feeds, *batch.outputs, result);
 }
 
 // Feeds the late signature's columns that no stage reads.

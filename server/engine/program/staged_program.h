@@ -50,12 +50,19 @@ class StagedProgram final : public Program {
 
   std::string_view name() const override { return "stages"; }
 
-  // Accepts every prefetch. Accepts a batch without an index if it has candidates, and a batch with
-  // an index unless results depend on padding and its lists differ in length.
+  // Accepts every prefetch, every batch with an index, and batches without one if they have
+  // candidates.
   bool Accepts(const Batch& batch) const override;
+  std::vector<int> own_lengths() const override { return own_lengths_; }
 
-  // Runs each stage once, except a last stage that takes a single user, which runs once per user.
-  // Returns false for a batch without an index if no state is found and none is worth caching.
+  // Positions of the lengths of lists that must be equally long in requests that run together:
+  // those read by the last stage, and those of states as wide as a list.
+  const std::vector<int>& joined_lengths() const { return joined_lengths_; }
+
+  // Runs each stage once for rows of one length (length_groups.h). The last stage runs once, or
+  // once per user if it takes a single one or reads lists that are not equally long. Returns false
+  // for a batch without an index if no state is found and none is worth caching, and for one whose
+  // rows cannot be grouped by length.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   // Whether a received request is a prefetch: user columns but no candidates, with all other
@@ -74,9 +81,7 @@ class StagedProgram final : public Program {
 
   // Whether a request with several users computes each user once and scores all candidates in one
   // run.
-  bool computes_users_once() const {
-    return many_users_per_run_ && late_->lists().own_lengths().empty();
-  }
+  bool computes_users_once() const { return many_users_per_run_; }
 
   // Statistics of the stores of all domains.
   std::vector<states::StoreStats> stats() const;
@@ -105,7 +110,8 @@ class StagedProgram final : public Program {
                 const StateCaches& memories);
   static Scratch* ThreadScratch();
   bool Connect();
-  void Begin(const Batch& batch, Scratch* scratch) const;
+  void SetLengths();
+  bool Begin(const Batch& batch, Scratch* scratch) const;
   void End(Scratch* scratch) const;
   absl::Status RunUsers(const Batch& batch, RunResult* result);
   absl::Status Prefetch(const Batch& batch, std::vector<tensorflow::Tensor>* states);
@@ -123,6 +129,10 @@ class StagedProgram final : public Program {
   std::deque<Domain> domains_;
   std::vector<int> context_inputs_;  // the late signature's inputs that belong to no domain
   std::vector<bool> is_user_input_;  // by the late signature's input
+  // Positions in the late signature.
+  std::vector<int> own_lengths_;
+  std::vector<int> joined_lengths_;
+  std::vector<int> last_lengths_;  // of the last stage
 };
 
 }  // namespace colcast::engine

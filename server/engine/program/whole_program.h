@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 
 #include <string_view>
+#include <vector>
 
 #include "server/engine/program/program.h"
 
@@ -17,6 +18,7 @@ class WholeProgram final : public Program {
   bool Accepts(const Batch& batch) const override {
     return batch.form == Batch::Form::kRows && batch.user_states == nullptr;
   }
+  std::vector<int> own_lengths() const override { return signature_->lists().own_lengths(); }
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
  private:

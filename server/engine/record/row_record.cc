@@ -73,14 +73,12 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);
 }
 
-RowRecord ReadRows(const Value& entry, std::set<std::string>* own_length) {
+RowRecord ReadRows(const Value& entry) {
   RowRecord rows;
   rows.recorded = true;
   rows.independent = IsTrue(Member(entry, "rows"));
   ReadText(entry, "why_not", &rows.why_not);
-  for (std::string& feature : ReadStrings(entry, "own_length")) {
-    own_length->insert(std::move(feature));
-  }
+  rows.own_length = ReadStrings(entry, "own_length");
   return rows;
 }
 
@@ -91,10 +89,8 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
   ReadStages(recorded, &read);
   const Value* const independence = Member(recorded, "independence");
   if (independence == nullptr || !independence->IsObject()) return read;
-  // A joined run of all stages depends on everything that any stage depends on.
-  std::set<std::string> own_length;
   for (const auto& entry : independence->GetObject()) {
-    read.rows[std::string(Text(entry.name))] = ReadRows(entry.value, &own_length);
+    read.rows[std::string(Text(entry.name))] = ReadRows(entry.value);
   }
   std::string late;
   if (const Value* const member = Member(recorded, "late"); member != nullptr) {
@@ -104,7 +100,6 @@ RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) 
     rows.late = signature == late;
     rows.any_rounding = rows.late || IsTrue(Member(recorded, "any_rounding"));
     rows.lists = ReadLists(recorded);
-    rows.own_length.assign(own_length.begin(), own_length.end());
   }
   return read;
 }
@@ -173,8 +168,9 @@ std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatu
     const auto columnar = recorded.rows.find(recorded.columnar);
     if (columnar == recorded.rows.end()) continue;
     RowRecord source = columnar->second;
-    // The lengths of lists in tf.Examples are not known before parsing.
-    source.independent &= source.own_length.empty();
+    // A tf.Example's list lengths are known only after parsing, so rows that depend on them, in
+    // whatever signature answers, do not count as independent.
+    for (const auto& [name, rows] : recorded.rows) source.independent &= rows.own_length.empty();
     const bool has_moved = recorded.source == kDefault && !copied.empty();
     by_name.emplace(has_moved ? kFormerDefault : recorded.source, source);
   }

@@ -1,0 +1,489 @@
+#include "server/engine/program/length_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/batch/joined_requests.h"
+#include "server/engine/batch/sliced_request.h"
+#include "server/engine/program/make_programs.h"
+#include "server/engine/status.h"
+#include "server/engine/tensor_outputs.h"
+#include "server/engine/testing.h"
+
+namespace colcast::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+class LengthGroupsTest : public ::testing::Test {
+ protected:
+  // Groups rows by one list.
+  bool Set(const std::vector<int64_t>& lengths, int64_t rows, const Readers& readers) {
+    const std::string& message = messages_.emplace_back(Int64Input("a/length", lengths));
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
+    WireColumn& column = columns_.emplace_back(requests_.back().columns()[0]);
+    EXPECT_TRUE(column.Check().ok());
+    const std::vector<const WireColumn*> columns = {&column};
+    return groups_.Set({0}, columns, rows, readers);
+  }
+  std::vector<int64_t> Running(std::vector<int64_t> rows) const {
+    groups_.AddLongest(groups_.of(rows[0]), &rows);
+    return rows;
+  }
+
+  LengthGroups groups_;
+  std::deque<std::string> messages_;
+  std::deque<DecodedRequest> requests_;
+  std::deque<WireColumn> columns_;
+};
+
+TEST_F(LengthGroupsTest, RowsOfOneRequestRunBesideItsLongestList) {
+  ASSERT_TRUE(Set({1, 4, 2}, 3, {}));
+  EXPECT_EQ(groups_.count(), 1);
+  EXPECT_THAT(groups_.longest(0), ElementsAre(4));
+  EXPECT_THAT(Running({0}), ElementsAre(0, 1));
+  EXPECT_THAT(Running({2}), ElementsAre(1, 2));
+  EXPECT_THAT(Running({1}), ElementsAre(1));
+}
+
+TEST_F(LengthGroupsTest, RequestsWithEquallyLongListsShareAGroup) {
+  const std::vector<int64_t> requests = {0, 0, 1, 1, 2};
+  ASSERT_TRUE(Set({1, 3, 2, 1, 3}, 5, {{}, requests}));
+  EXPECT_EQ(groups_.count(), 2);
+  EXPECT_EQ(groups_.of(0), groups_.of(1));
+  EXPECT_EQ(groups_.of(0), groups_.of(4));
+  EXPECT_EQ(groups_.of(2), groups_.of(3));
+  EXPECT_THAT(groups_.longest(groups_.of(0)), ElementsAre(3));
+  EXPECT_THAT(groups_.longest(groups_.of(2)), ElementsAre(2));
+  EXPECT_THAT(Running({0}), ElementsAre(0, 1));
+  EXPECT_THAT(Running({3}), ElementsAre(2, 3));
+}
+
+TEST_F(LengthGroupsTest, ARowThatNoCandidateReadsDoesNotLengthenOthers) {
+  const std::vector<int64_t> rows = {0, 2, 0};
+  ASSERT_TRUE(Set({1, 9, 2}, 3, {rows, {}}));
+  EXPECT_EQ(groups_.count(), 2);
+  EXPECT_THAT(groups_.longest(groups_.of(0)), ElementsAre(2));
+  EXPECT_EQ(groups_.of(0), groups_.of(2));
+  EXPECT_THAT(groups_.longest(groups_.of(1)), ElementsAre(9));
+}
+
+TEST_F(LengthGroupsTest, ARowOfRequestsWithDifferentLongestListsHasNoGroup) {
+  const std::vector<int64_t> rows = {0, 1, 0};
+  const std::vector<int64_t> requests = {0, 0, 1};
+  EXPECT_FALSE(Set({1, 5}, 2, {rows, requests}));
+  EXPECT_TRUE(Set({5, 5}, 2, {rows, requests}));
+}
+
+TEST_F(LengthGroupsTest, UsersAreRequestsOfTheirOwn) {
+  Readers readers;
+  readers.each_alone = true;
+  ASSERT_TRUE(Set({2, 7, 2}, 3, readers));
+  EXPECT_EQ(groups_.count(), 2);
+  EXPECT_EQ(groups_.of(0), groups_.of(2));
+}
+
+TEST_F(LengthGroupsTest, ALengthForAllRowsNeedsNoFurtherRow) {
+  ASSERT_TRUE(Set({3}, 4, {}));
+  EXPECT_THAT(groups_.longest(0), ElementsAre(3));
+  EXPECT_THAT(Running({2}), ElementsAre(2));
+}
+
+TEST_F(LengthGroupsTest, ARequestCannotAskForAnyNumberOfRuns) {
+  std::vector<int64_t> lengths(1000);
+  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<int64_t>(i);
+  Readers readers;
+  readers.each_alone = true;
+  EXPECT_FALSE(Set(lengths, 1000, readers));
+  EXPECT_EQ(groups_.count(), 1);
+}
+
+struct Request {
+  std::vector<std::vector<float>> histories;  // one per user
+  std::vector<std::vector<float>> genres;     // one per item
+  std::vector<std::vector<float>> clicks;     // one per candidate
+  std::vector<int64_t> user_of;               // per candidate; empty for one user
+  std::vector<int64_t> item_of;               // per candidate; empty if it has its own item
+};
+
+std::string ListOf(const std::string& name, const std::vector<std::vector<float>>& rows,
+                   size_t wider) {
+  size_t width = wider;
+  for (const std::vector<float>& row : rows) width = std::max(width, row.size());
+  std::vector<float> values;
+  std::vector<int64_t> lengths;
+  for (std::vector<float> row : rows) {
+    lengths.push_back(static_cast<int64_t>(row.size()));
+    row.resize(width);
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  return FloatInput(name, {rows.size(), width}, values) + Int64Input(name + "/length", lengths);
+}
+
+// A model as the exporter writes it whose rows depend on the longest lists:
+// score = 100 * mean(history) + 10 * mean(genres) + mean(clicks), where a mean is the sum divided
+// by 1 + the longest list of the run.
+class ListModel {
+ public:
+  struct Settings {
+    int64_t state_bytes = 1 << 20;
+    bool wide_user_state = false;  // the user's state is as wide as the history
+  };
+
+  explicit ListModel(const Settings& settings) : wide_(settings.wide_user_state) {
+    BuildSession();
+    DeclareAll();
+    RecordedSignatures recorded;
+    recorded.columnar = "columnar";
+    recorded.columns["item"] = {"genres", "genres/length"};
+    recorded.many_users_per_run = true;
+    const std::map<std::string, std::vector<std::string>> own = {
+        {"columnar", {"clicks", "genres", "history"}},
+        {"columnar_late", {"clicks", "genres"}},
+        {"columnar_user", {"history"}},
+        {"columnar_item", {"genres"}},
+        {"columnar_pair", {"clicks"}}};
+    for (const auto& [name, declared] : declared_) {
+      RowRecord& row = recorded.rows[name];
+      row.recorded = row.independent = true;
+      row.any_rounding = row.late = name != "columnar";
+      row.lists = {"clicks", "genres", "history"};
+      row.own_length = own.at(name);
+      signatures_[name] = *Signature::Create(declared, session_.get(), options_, row);
+    }
+    if (settings.state_bytes > 0) {
+      memories_.user = std::make_unique<states::StateCache>(settings.state_bytes);
+      memories_.item = std::make_unique<states::StateCache>(settings.state_bytes);
+    }
+    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, options_);
+  }
+
+  const Programs& late() const { return *programs_.at("columnar_late"); }
+
+  int64_t Ran(const std::string& program, const std::string& outcome = "ok") const {
+    for (const ProgramStats& stats : late().counts()) {
+      if (stats.program == program && stats.outcome == outcome) return stats.count;
+    }
+    return 0;
+  }
+
+ private:
+  void BuildSession() {
+    namespace ops = tensorflow::ops;
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    const auto input = [&](const std::string& name, tensorflow::DataType dtype) {
+      return ops::Placeholder(scope.WithOpName(name), dtype);
+    };
+    const auto longest = [&](const std::string& name) {
+      const auto lengths = input(name + "/length", tensorflow::DT_INT64);
+      return ops::Add(scope, ops::Cast(scope, ops::Max(scope, lengths, 0), tensorflow::DT_FLOAT),
+                      1.0f);
+    };
+    // The list cut to the longest one, as the exporter's conversion of a feature.
+    const auto list = [&](const std::string& name) { return input(name, tensorflow::DT_FLOAT); };
+    const auto history = list("history");
+    const auto genres = list("genres");
+    const auto clicks = list("clicks");
+    const auto over_history = ops::Div(scope, history, longest("history"));
+    const auto of_user =
+        ops::Multiply(scope.WithOpName("of_user"), ops::Sum(scope, over_history, 1), 100.0f);
+    ops::Multiply(scope.WithOpName("wide_of_user"), over_history, 100.0f);
+    const auto of_item =
+        ops::Multiply(scope.WithOpName("of_item"),
+                      ops::Div(scope, ops::Sum(scope, genres, 1), longest("genres")), 10.0f);
+    const auto of_clicks = ops::Div(scope, ops::Sum(scope, clicks, 1), longest("clicks"));
+    ops::Add(scope.WithOpName("score"), ops::Add(scope, of_user, of_item), of_clicks);
+    const auto user_state = input("user_state", tensorflow::DT_FLOAT);
+    const auto index = input("row_to_user", tensorflow::DT_INT64);
+    const auto item_state = input("item_state", tensorflow::DT_FLOAT);
+    const auto gathered = ops::GatherV2(scope, user_state, index, 0);
+    const auto rest = ops::Add(scope, item_state, of_clicks);
+    ops::Add(scope.WithOpName("pair_score"), gathered, rest);
+    ops::Add(scope.WithOpName("wide_pair_score"), ops::Sum(scope, gathered, 1), rest);
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+  }
+
+  static tensorflow::TensorInfo Info(const std::string& node, int rank, int64_t rows = -1) {
+    tensorflow::TensorInfo info;
+    info.set_name(node + ":0");
+    const bool is_number = absl::EndsWith(node, "/length") || absl::StartsWith(node, "row_to_");
+    info.set_dtype(is_number ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
+    info.mutable_tensor_shape()->add_dim()->set_size(rows);
+    if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
+    return info;
+  }
+
+  void AddList(const std::string& signature, const std::string& name, int64_t rows = -1) {
+    auto& inputs = *declared_[signature].mutable_inputs();
+    inputs[name] = Info(name, 2, rows);
+    inputs[name + "/length"] = Info(name + "/length", 1, rows);
+  }
+
+  void DeclareAll() {
+    for (const std::string signature : {"columnar", "columnar_late"}) {
+      AddList(signature, "history", signature == "columnar" ? -1 : 1);
+      AddList(signature, "genres");
+      AddList(signature, "clicks");
+      (*declared_[signature].mutable_outputs())["score"] = Info("score", 1);
+    }
+    const int user_rank = wide_ ? 2 : 1;
+    AddList("columnar_user", "history");
+    (*declared_["columnar_user"].mutable_outputs())["user_state/0"] =
+        Info(wide_ ? "wide_of_user" : "of_user", user_rank);
+    AddList("columnar_item", "genres");
+    (*declared_["columnar_item"].mutable_outputs())["item_state/0"] = Info("of_item", 1);
+    AddList("columnar_pair", "clicks");
+    auto& inputs = *declared_["columnar_pair"].mutable_inputs();
+    inputs["user_state/0"] = Info("user_state", user_rank);
+    inputs["row_to_user"] = Info("row_to_user", 1);
+    inputs["item_state/0"] = Info("item_state", 1);
+    (*declared_["columnar_pair"].mutable_outputs())["score"] =
+        Info(wide_ ? "wide_pair_score" : "pair_score", 1);
+  }
+
+  const bool wide_;
+  const Options options_;
+  std::unique_ptr<tensorflow::Session> session_;
+  SignatureMap declared_;
+  SignaturesByName signatures_;
+  StateCaches memories_;
+  ProgramsByName programs_;
+};
+
+float SumOver(const std::vector<float>& list, size_t longest) {
+  float sum = 0;
+  for (const float value : list) sum += value;
+  return sum / (1 + static_cast<float>(longest));
+}
+
+// What the scores of a request must be: each user's candidates, or all of them, are one run.
+std::vector<float> Expected(const Request& request, bool pads_together) {
+  const size_t candidates = request.clicks.size();
+  const auto user_of = [&](size_t i) { return request.user_of.empty() ? 0 : request.user_of[i]; };
+  const auto item_of = [&](size_t i) {
+    return request.item_of.empty() ? static_cast<int64_t>(i) : request.item_of[i];
+  };
+  std::vector<float> scores;
+  for (size_t i = 0; i < candidates; ++i) {
+    size_t history = 0, genres = 0, clicks = 0;
+    for (size_t k = 0; k < candidates; ++k) {
+      if (!pads_together && user_of(k) != user_of(i)) continue;
+      history = std::max(history, request.histories[user_of(k)].size());
+      genres = std::max(genres, request.genres[item_of(k)].size());
+      clicks = std::max(clicks, request.clicks[k].size());
+    }
+    scores.push_back(100 * SumOver(request.histories[user_of(i)], history) +
+                     10 * SumOver(request.genres[item_of(i)], genres) +
+                     SumOver(request.clicks[i], clicks));
+  }
+  return scores;
+}
+
+class ListModelTest : public ::testing::Test {
+ protected:
+  int Below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
+
+  // Few distinct lists, so that states are found again beside other lists.
+  std::vector<std::vector<float>> Lists(int rows, int longest) {
+    std::vector<std::vector<float>> lists(rows);
+    for (std::vector<float>& list : lists) {
+      list.resize(Below(longest + 1));
+      for (float& value : list) value = static_cast<float>(1 + Below(2));
+    }
+    return lists;
+  }
+
+  Request Draw(bool users, bool items) {
+    Request request;
+    const int candidates = 1 + Below(6);
+    const int num_users = users ? 1 + Below(3) : 1;
+    request.histories = Lists(num_users, 4);
+    request.clicks = Lists(candidates, 2);
+    if (users) {
+      for (int u = 0; u < candidates; ++u) {
+        request.user_of.push_back(u < num_users ? u : Below(num_users));
+      }
+      request.histories.resize(std::min(num_users, candidates));
+    }
+    const int num_items = items ? 1 + Below(4) : candidates;
+    request.genres = Lists(num_items, 3);
+    for (int i = 0; items && i < candidates; ++i) request.item_of.push_back(Below(num_items));
+    return request;
+  }
+
+  std::string MessageOf(const Request& request) {
+    std::string message = ListOf("history", request.histories, Below(6)) +
+                          ListOf("genres", request.genres, Below(5)) +
+                          ListOf("clicks", request.clicks, Below(4));
+    if (!request.user_of.empty()) message += Int64Input("row_to_user", request.user_of);
+    if (!request.item_of.empty()) message += Int64Input("row_to_item", request.item_of);
+    return message;
+  }
+
+  void Plan(const ListModel& model, const Request& request) {
+    messages_.push_back(MessageOf(request));
+    ASSERT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &decoded_.emplace_back()).ok());
+    plans_.push_back(RequestPlan::New());
+    const absl::Status status = model.late().Plan(decoded_.back(), plans_.back().get());
+    ASSERT_TRUE(status.ok()) << status;
+    plans_.back()->rules = &rules_;
+    plans_.back()->profile = model.late().ProfileOf(*plans_.back(), rules_);
+  }
+
+  static std::vector<float> Scores(const ListModel& model, const Batch& batch) {
+    RunResult result;
+    const absl::Status status = model.late().Run(batch, &result);
+    EXPECT_TRUE(status.ok()) << status;
+    if (!status.ok()) return {};
+    const auto values = result.tensors[0].flat<float>();
+    return {values.data(), values.data() + values.size()};
+  }
+
+  static void ExpectNear(const std::vector<float>& found, const std::vector<float>& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-3) << i;
+  }
+
+  void Clear() {
+    plans_.clear();
+    decoded_.clear();
+    messages_.clear();
+  }
+
+  std::mt19937 random_{7};
+  const BatchRules rules_;
+  std::deque<std::string> messages_;
+  std::deque<DecodedRequest> decoded_;
+  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
+};
+
+TEST_F(ListModelTest, StatesOfOneLengthAnswerNoOther) {
+  for (const bool wide : {false, true}) {
+    ListModel::Settings settings;
+    settings.wide_user_state = wide;
+    const ListModel model(settings);
+    for (int round = 0; round < 600; ++round) {
+      const Request request = Draw(round % 3 == 1, round % 5 == 1);
+      Plan(model, request);
+      plans_.back()->batch.pads_together = round % 7 == 1;
+      ExpectNear(Scores(model, plans_.back()->batch), Expected(request, round % 7 == 1));
+      ASSERT_FALSE(HasFailure()) << round << ", wide " << wide;
+      Clear();
+    }
+    EXPECT_GT(model.Ran("stages"), 300);
+    EXPECT_EQ(model.Ran("stages", "failed"), 0);
+  }
+}
+
+TEST_F(ListModelTest, RequestsOfDifferentLengthsAreJoinedByStages) {
+  for (const int64_t state_bytes : {0, 1 << 20}) {
+    ListModel::Settings settings;
+    settings.state_bytes = state_bytes;
+    const ListModel model(settings);
+    for (int round = 0; round < 300; ++round) {
+      std::vector<Request> requests;
+      std::vector<BatchMember> members(2 + Below(5));
+      std::vector<BatchMember*> pointers;
+      for (BatchMember& member : members) {
+        requests.push_back(Draw(Below(4) == 0, false));
+        for (std::vector<float>& clicks : requests.back().clicks) clicks.resize(2, 1);
+        Plan(model, requests.back());
+        member.plan = plans_.back().get();
+        pointers.push_back(&member);
+      }
+      int alone = 0;
+      const auto run_alone = [&](BatchMember* member) {
+        ++alone;
+        RunResult result;
+        const auto& plan = static_cast<const RequestPlan&>(*member->plan);
+        member->status = FromAbsl(model.late().Run(plan.batch, &result));
+        member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+      };
+      RunJoined(model.late(), rules_, {run_alone, nullptr}, pointers);
+      EXPECT_EQ(alone, 0);
+      for (size_t i = 0; i < members.size(); ++i) {
+        ASSERT_TRUE(members[i].status.ok()) << members[i].status.message;
+        ExpectNear(FirstOutput(*members[i].outputs), Expected(requests[i], false));
+      }
+      ASSERT_FALSE(HasFailure()) << round;
+      Clear();
+    }
+    EXPECT_EQ(model.Ran("stages"), 300);
+  }
+}
+
+TEST_F(ListModelTest, WhereTheLastStageReadsAListOrAStateIsAsWideRequestsOfOneLengthAreJoined) {
+  ListModel::Settings settings;
+  settings.wide_user_state = true;
+  const ListModel model(settings);
+  int64_t answered = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Request> requests;
+    std::vector<BatchMember> members(6);
+    std::vector<BatchMember*> pointers;
+    for (BatchMember& member : members) {
+      requests.push_back(Draw(false, false));
+      Plan(model, requests.back());
+      member.plan = plans_.back().get();
+      pointers.push_back(&member);
+    }
+    const auto run_alone = [&](BatchMember* member) {
+      RunResult result;
+      const auto& plan = static_cast<const RequestPlan&>(*member->plan);
+      member->status = FromAbsl(model.late().Run(plan.batch, &result));
+      member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+    };
+    RunJoined(model.late(), rules_, {run_alone, nullptr}, pointers);
+    for (size_t i = 0; i < members.size(); ++i) {
+      ASSERT_TRUE(members[i].status.ok()) << members[i].status.message;
+      ExpectNear(FirstOutput(*members[i].outputs), Expected(requests[i], false));
+      ++answered;
+    }
+    ASSERT_FALSE(HasFailure()) << round;
+    Clear();
+  }
+  EXPECT_LT(model.Ran("stages") + model.Ran("whole") + model.Ran("gathered"), answered);
+  EXPECT_EQ(model.Ran("stages", "failed"), 0);
+}
+
+TEST_F(ListModelTest, SlicesKeepTheRequestsLength) {
+  for (const int64_t state_bytes : {0, 1 << 20}) {
+    ListModel::Settings settings;
+    settings.state_bytes = state_bytes;
+    const ListModel model(settings);
+    int split = 0;
+    for (int round = 0; round < 300; ++round) {
+      const Request request = Draw(false, false);
+      Plan(model, request);
+      const std::unique_ptr<Slices> slices = SlicedRequest::Create(*plans_.back());
+      if (slices != nullptr) {
+        ++split;
+        std::vector<int> taken;
+        while (slices->rows_left() > 0) taken.push_back(slices->Take(1 + Below(2)));
+        for (const int slice : taken) slices->Run(slice);
+        std::unique_ptr<Outputs> outputs;
+        const Status status = slices->Join(&outputs);
+        ASSERT_TRUE(status.ok()) << status.message;
+        ExpectNear(FirstOutput(*outputs), Expected(request, false));
+      }
+      ASSERT_FALSE(HasFailure()) << round;
+      Clear();
+    }
+    EXPECT_GT(split, 200);
+  }
+}
+
+}  // namespace
+}  // namespace colcast::engine
