@@ -5,7 +5,6 @@ ranking requests usually have. `columnar` and `columnar_late` compute the same s
 stages.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,13 @@ def save(
     numbered: bool = True,
     fails: bool = False,
     dependent: str = "",
-    own_length: Sequence[str] = (),
     layers: int = 0,
 ) -> None:
     """Writes the model; a different weight gives different scores for the same request.
 
     Without `numbered`, the model is like one exported before users' rows had numbers. With `fails`,
     its last stage always fails. The record declares the signatures in `dependent` as having
-    dependent rows, and all signatures as dependent on the greatest length of the lists in
-    `own_length`. `layers` over the user's history make the user's state worth caching.
+    dependent rows. `layers` over the user's history make the user's state worth caching.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
@@ -67,7 +64,6 @@ def save(
     }
     for name in dependent.split():
         record["independence"][name] = {"rows": False, "why_not": "the test says so"}
-    record["independence"]["columnar_late"]["own_length"] = list(own_length)
     with_record(directory, {"columnar": record})
 
 
