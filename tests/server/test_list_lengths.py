@@ -78,7 +78,7 @@ def test_states_of_one_length_answer_no_other(
     programs = {
         sample.labels["program"]: sample.value
         for sample in Metrics(stubs.server).samples
-        if sample.name == ":colcast:program_total" and sample.labels["signature"] == LATE
+        if sample.name == ":colcast:program_total" and sample.labels["signature_name"] == LATE
     }
     assert programs["stages"] > 50, programs
 
