@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from ..models import stages_model
-from .metrics_page import Metrics, of_predicts, states_computed
-from .servers import BATCHING, ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs, held_worker
+from .metrics_page import Metrics, of_predicts
+from .servers import ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs, held_worker
 
 Code = grpc.StatusCode
 SIGNATURES = ("columnar", "columnar_late")
@@ -31,11 +31,6 @@ def _alone(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
 def _together(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
     """Stubs of a server with one worker, so requests that arrive during a run wait."""
     return serve(stages_path, *ONE_WORKER)
-
-
-@pytest.fixture(scope="module", name="batching")
-def _batching(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
-    return serve(stages_path, *BATCHING)
 
 
 def inputs_of(seed: int) -> dict[str, Any]:
@@ -96,42 +91,6 @@ def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(alone, 
     assert joined(together) > before
     assert joined(together, "columnar") == 0  # joining could change the last bits of its scores
     assert joined(alone) == 0
-
-
-def test_with_batching_users_sent_once_to_columnar_are_computed_once(alone, batching):
-    requests = []
-    for seed in range(60):
-        inputs = inputs_of(seed)
-        rows = len(inputs["id"])
-        if seed % 3 == 0:  # send the user on every row
-            users = ("age", "city", "history")
-            inputs |= {name: np.repeat(inputs[name], rows, axis=0) for name in users}
-        requests.append(inputs)
-    before = {stubs: states_computed(stubs, "user") for stubs in (alone, batching)}
-    calls = [
-        batching.prediction.Predict.future(
-            batching.request(inputs, signature_name="columnar"), timeout=60
-        )
-        for inputs in requests
-    ]
-    for call, inputs in zip(calls, requests, strict=True):
-        expected = alone.predict(inputs, signature_name="columnar")
-        scores = np.array(call.result().outputs["score"].float_val)
-        np.testing.assert_allclose(scores, expected["score"], rtol=0, atol=1e-6)
-    assert joined(batching, "columnar") > 0
-    # Only stages look up users, so with batching these requests ran in stages.
-    assert states_computed(batching, "user") > before[batching]
-    assert states_computed(alone, "user") == before[alone]
-
-
-def test_with_batching_one_request_to_columnar_runs_as_many_do(alone, batching):
-    inputs = inputs_of(1000)  # no other test sends this user
-    before = {stubs: states_computed(stubs, "user") for stubs in (alone, batching)}
-    scores = batching.predict(inputs, signature_name="columnar")["score"]
-    expected = alone.predict(inputs, signature_name="columnar")["score"]
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
-    assert states_computed(batching, "user") == before[batching] + 1
-    assert states_computed(alone, "user") == before[alone]
 
 
 def test_a_request_that_claims_endless_rows_leaves_others_their_room(together):
