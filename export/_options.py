@@ -78,7 +78,7 @@ class ExportOptions:
         if min(self.warmup, default=1) < 1:
             raise ExportError(f"--warmup: expected 1 row or more, got {min(self.warmup)}")
         if not 0 <= self.tolerance < math.inf:
-            raise ExportError(f"--tolerance: expected 0 or more, got {self.tolerance}")
+            raise ExportError(f"tolerance: expected 0 or more, got {self.tolerance}")
 
     def patterns(self) -> Patterns:
         """The patterns of each domain, including those of the user and the candidates."""

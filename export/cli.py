@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 from colcast.cli.console import report_console, showing_progress
-from colcast.cli.options import Command, Number, section
+from colcast.cli.options import Command, Number, removed, section
 from colcast.export._collection import uncollected
 
 _MEASURE_SECONDS = 2.5  # seconds of CPU time
@@ -126,12 +126,14 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     help="Write `columnar_exact` only if it was measured to be faster, or always.",
 )
 @_proof(
-    "--tolerance",
+    "--max-relative-difference",
+    "tolerance",
     type=Number(min=0),
     default=1e-5,
     metavar="X",
-    help="Largest relative difference of the late signature's outputs.",
+    help="Largest difference of an output of the late signature, relative to the value.",
 )
+@removed("--tolerance", "--max-relative-difference has the same meaning")
 @_proof(
     "--examples",
     type=_FILE,

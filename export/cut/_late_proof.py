@@ -76,7 +76,7 @@ class Proof:
             raise ExportError(
                 f"late expansion fails its proof: {error}; frontier tensor last accepted:"
                 f" {suspect}. If that is the model's own rounding, as in half precision, allow it"
-                " with --tolerance or leave out --late"
+                " with --max-relative-difference or leave out --late"
             ) from error
 
 

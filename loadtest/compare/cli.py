@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
-from colcast.cli.options import Command, Number, Parsed, section
+from colcast.cli.options import Command, Number, Parsed, removed, section
 from colcast.client.cli import channel_options, tls_options
 from colcast.loadtest.options import (
     FORMAT,
@@ -95,6 +95,7 @@ _report = section("Report")
     metavar="X",
     help="Share of equal candidates among the ten highest scores, mean over requests.",
 )
+@removed("--min-top100-overlap", "use --min-top10-overlap or --min-correlation")
 @_limits(
     "--min-correlation",
     type=Number(min=-1, max=1),

@@ -111,7 +111,9 @@ def test_the_documented_formats_exist(capsys):
         (["encode", "--sever", "a"], "colcast encode: No such option '--sever'. (Did you mean"),
         (["encode", "-"], "colcast encode: Missing option '--server'"),
         (["export", "--saved-model", "a"], "colcast export: Missing option '--output'"),
-        (["export", "--tolerance", "x"], "colcast export: Invalid value for '--tolerance'"),
+        (["export", "--max-relative-difference", "x"], "colcast export: Invalid value for '--max-"),
+        (["export", "--tolerance", "0"], "colcast export: --tolerance was removed: --max-relative"),
+        (["compare", "--min-top100-overlap", "1"], "colcast compare: --min-top100-overlap was"),
         (["export", *FOLDERS, "--warmup", "0"], "colcast export: Invalid value for '--warmup': 0"),
         (
             ["export", *FOLDERS, "--context-features", "position"],
