@@ -45,7 +45,8 @@ def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, li
         raise Mixes(meeting(own.axes[0], fact.axes[0]))
     if not own.axes and own.kind != "fixed":
         raise Mixes("one row's value fills all rows")
-    return fact, replace(own, pads=own.pads | fact.pads), [each or () for each in sizes]
+    pads = own.pads | fact.pads | lists_in(fact.axes)
+    return fact, replace(own, pads=pads), [each or () for each in sizes]
 
 
 def _default(op: Op, index: int) -> Fact:
@@ -207,7 +208,8 @@ def _by_rows(
     elif not every_row_has_one(rows.axes[0]):
         raise Mixes("trailing rows without entries would be missing")
     made = values(facts, (along[0], *rest))
-    return replace(made, axes=(R, *rest), pads=made.pads | rows.pads, same=False)
+    pads = made.pads | rows.pads | lists_in([rows.axes[0], along[0]])
+    return replace(made, axes=(R, *rest), pads=pads, same=False)
 
 
 @rule("DenseBincount")
@@ -219,7 +221,8 @@ def count_values(op: Op) -> Fact:
         raise Mixes("counts are weighted, or their number is unknown")
     of_rows = ids.kind == "ids" and ids.of == R and len(ids.axes) == 1 and size == R
     if of_rows and not op.attr("binary_output"):
-        return Fact("rows", (R,), ids.pads, of=f"lengths:{list_of(ids.axes[0])}")
+        pads = ids.pads | lists_in(ids.axes)
+        return Fact("rows", (R,), pads, of=f"lengths:{list_of(ids.axes[0])}")
     if len(plain(ids).axes) != 2:
         raise Mixes("values of all rows are counted")
     return reduced(ids, ids.axes[1:], (ids.axes[0], size))
