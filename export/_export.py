@@ -29,7 +29,13 @@ from colcast.export.graph._impure import find_impure
 from colcast.export.graph._op_defs import provide_ops
 from colcast.export.report._cost import Requests, measure_written
 from colcast.export.report._page import render
-from colcast.export.report._report import PAGE, ExportReport, SignatureReport, write_report
+from colcast.export.report._report import (
+    PAGE,
+    ExportReport,
+    SignatureReport,
+    refuse_export,
+    write_report,
+)
 from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._parity import Parity, prove_parse
@@ -116,10 +122,9 @@ class _Export:
     def _convert(self) -> None:
         """Adds the columnar signatures and checks that columns give what the parse ops output."""
         options, meta_graph = self._options, self._meta_graph
-        conversions = [
-            add_columnar_signature(meta_graph, old, new)
-            for old, new in new_names(options.signatures)
-        ]
+        names = new_names(options.signatures)
+        refuse_export(self._source, (new for _, new in names))
+        conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
         _check_use(conversions, late=options.late, warmup=bool(options.warmup))
         examples = options.examples
         self._traffic = _read_traffic(Path(examples), conversions[0]) if examples else None

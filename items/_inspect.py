@@ -78,12 +78,13 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
 def print_facts(console: Console, found: Mapping[str, Any]) -> None:
     table = found["table"]
     lines = [
-        f"{found['folder']}: {found['rows']:,} items by {found['key']} ({found['key_dtype']}), "
+        f"{found['folder']}: {counted(found['rows'], 'item')} by {found['key']}"
+        f" ({found['key_dtype']}), "
         f"domain {found['domain']}",
-        f"built {_ago(table)}: {table['rows']:,} items, {_size(table['bytes'])}",
+        f"built {_ago(table)}: {counted(table['rows'], 'item')}, {_size(table['bytes'])}",
     ]
     lines += [
-        f"delta {number}, {_ago(one)}: {one['rows']:,} items, {one['deleted']:,} deleted, "
+        f"delta {number}, {_ago(one)}: {counted(one['rows'], 'item')}, {one['deleted']:,} deleted, "
         f"{_size(one['bytes'])}"
         for number, one in enumerate(found["deltas"], 1)
     ]
@@ -117,7 +118,7 @@ def print_tables(console: Console, found: Mapping[str, Any]) -> None:
     )
     lines = [] if server else [_OFFLINE]
     lines += [
-        f"delta {one['sequence']}, {_ago(one)}: {one['rows']:,} rows of {one['table']}, "
+        f"delta {one['sequence']}, {_ago(one)}: {counted(one['rows'], 'row')} of {one['table']}, "
         f"{_size(one['bytes'])}"
         for one in found["deltas"]
     ]

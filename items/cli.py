@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from colcast.cli.console import report_console, showing_progress
+from colcast.cli.console import counted, report_console, showing_progress
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILES = ".parquet, .csv, .tfrecord (tf.Examples), .npz, or a folder"
@@ -70,7 +70,8 @@ def build(source: Path, **given: Any) -> None:
         table = ItemTable(folder.parent, int(folder.name))
         rows = len(table)
     absent = ", ".join(table.absent)
-    click.echo(f"{folder}: {rows:,} items" + f"; the model's defaults for {absent}" * bool(absent))
+    defaults = f"; the model's defaults for {absent}" if absent else ""
+    click.echo(f"{folder}: {counted(rows, 'item')}{defaults}")
 
 
 @command.command()

@@ -90,7 +90,8 @@ def fixed_column(source: Source, values: Any) -> Column:
     if not _fits((), sizes):
         values = entries_of(values)
     width = math.prod(sizes)
-    default = default_column(feature) if width == 1 else None  # _nested fills in wider rows
+    # Rows of several values get their default in `_nested`.
+    default = default_column(feature) if width == 1 else None
     if isinstance(values, np.ndarray) and (values.dtype != object or values.ndim > 1):
         flat: Any = _regular(source, values, sizes)
     elif width == 1 and _NESTED.isdisjoint(map(type, values)):

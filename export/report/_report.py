@@ -10,6 +10,7 @@ from colcast.export.convert._features import Feature, Kind, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._stages_report import StagesReport
+from colcast.export.graph._errors import ExportError
 from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._json import feature_json, manifest, parity_json
 from colcast.export.report._verdict import verdict
@@ -201,6 +202,13 @@ class ExportReport:
 def _say(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         console.print(line, highlight=False, markup=False)
+
+
+def refuse_export(folder: Path, names: Iterable[str]) -> None:
+    """Raises ExportError if the folder is an export that already has one of these signatures."""
+    file = folder / FILE
+    if file.exists() and not set(names).isdisjoint(json.loads(file.read_bytes())["signatures"]):
+        raise ExportError(f"{folder} is an export already; export the original model")
 
 
 def write_report(folder: Path, report: ExportReport) -> None:

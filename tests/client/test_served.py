@@ -18,7 +18,7 @@ from colcast.server import ServerProcess
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
 from ..models import build
-from .conftest import ITEMS, USER
+from .conftest import CAN, ITEMS, USER
 from .test_inputs import COLUMNS, FORMS
 
 TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
@@ -70,6 +70,10 @@ def test_every_target_scores_as_tensorflow_does(
     np.testing.assert_array_equal(ranking.scores, expected(models))
     assert list(ranking.outputs) == ["scores"]
     assert ranking.model_version == 1
+
+
+def test_the_server_declares_what_it_can_do(client: RankingClient) -> None:
+    assert client.schema().can == CAN
 
 
 @pytest.mark.parametrize("form", FORMS)

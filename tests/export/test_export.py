@@ -115,6 +115,12 @@ def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
     assert tf.make_ndarray(defaults["zeros"]).shape == (1, 0)
 
 
+def test_an_export_is_not_exported_again(converted, tmp_path):
+    with pytest.raises(ExportError, match=f"^{converted} is an export already; export the orig"):
+        export_saved_model(converted, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
 def test_original_graph_stays(embedded, converted):
     before, after = meta_graph(embedded), meta_graph(converted)
     for name, signature in before.signature_def.items():
