@@ -123,6 +123,11 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
     return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
   }
   if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
+  if (WIFEXITED(how) && WEXITSTATUS(how) == kTooFewThreads) {
+    return ResourceExhausted("the process that would check ", what,
+                             " cannot create threads: the limit on processes (ulimit -u, pids.max) "
+                             "or on address space (ulimit -v) is too low");
+  }
   if (!WIFSIGNALED(how)) return OkStatus();
   const int signal = WTERMSIG(how);
   return Internal("a process that loaded it ended with signal ", signal, " (", strsignal(signal),
@@ -134,8 +139,8 @@ Status TryInOwnProcess(const std::string& flag, const std::string& what,
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout) {
   Status status = TryInOwnProcess("--load_check_directory=" + directory, directory, timeout);
   if (status.code == StatusCode::kInternal) {
-    status.message =
-        "it crashes TensorFlow: " + status.message + "; its files are damaged, or memory is short";
+    status.message = "it crashes TensorFlow: " + status.message +
+                     "; its files are damaged, or memory or threads are short";
   } else if (status.code == StatusCode::kDeadlineExceeded) {
     status.message += " (--load_check_timeout_seconds)";
   }

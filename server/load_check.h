@@ -12,11 +12,15 @@
 
 namespace colcast {
 
+// The exit code of a separate process that cannot create the threads that a load needs.
+inline constexpr int kTooFewThreads = 75;
+
 // Runs this executable with this process's flags in a new process, which loads and warms up the
 // version in `directory`, and waits until it ends. Returns
 //   INTERNAL             if a signal ended the new process,
 //   DEADLINE_EXCEEDED    if it was killed after `timeout`,
 //   CANCELLED            if the server was asked to stop in the meantime,
+//   RESOURCE_EXHAUSTED   if it cannot create the threads that a load needs,
 //   FAILED_PRECONDITION  if files of the server's package were replaced since the server started.
 // Otherwise returns OK, even if the load failed: the actual load that follows reports the error.
 Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout);

@@ -90,10 +90,14 @@ Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::E
   return OkStatus();
 }
 
+constexpr int kOtherThreads = 16;  // for loading, polling, logs and so on
+
 // Checks a load, in the separate process that CheckLoadInOwnProcess() or
 // CheckOpLibraryInOwnProcess() has started.
 Status Check(const ServerOptions& options) {
   EndWithParent();
+  const int threads = options.engine.intra_op_parallelism + options.engine.inter_op_parallelism;
+  if (!CheckThreadLimit(threads + kOtherThreads).ok()) std::_Exit(kTooFewThreads);
   std::unique_ptr<engine::Engine> engine;
   if (!options.load_check.op_library.empty()) {
     Status status = OpenEngine(options.engine, &engine);
@@ -116,10 +120,9 @@ Status AddLoadChecks(ServerOptions* options) {
 }
 
 int ThreadsNeeded(const ServerOptions& options) {
-  constexpr int kOthers = 16;  // for loading, polling, logs and so on
   const int per_worker = options.workers.long_request_nice > 0 ? 2 : 1;
   return per_worker * options.workers.num_workers + options.engine.intra_op_parallelism +
-         options.engine.inter_op_parallelism + kOthers;
+         options.engine.inter_op_parallelism + kOtherThreads;
 }
 
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
@@ -201,7 +204,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
             " ms more, then finishing the requests in flight");
     std::this_thread::sleep_for(options.drain);
   }
-  const auto deadline = std::chrono::system_clock::now() + options.drain_timeout;
+  const auto deadline = std::chrono::steady_clock::now() + options.drain_timeout;
   EndShortlyAfter(deadline);
   server->Shutdown(deadline);
   if (http) http->Shutdown(deadline);

@@ -69,7 +69,7 @@ void EndAtNext(const sigset_t& signals) {
   });
 }
 
-void EndShortlyAfter(std::chrono::system_clock::time_point deadline) {
+void EndShortlyAfter(std::chrono::steady_clock::time_point deadline) {
   RunAside("the end of the drain", [deadline] {
     // Leaves time for calls that were cut off at the deadline to end.
     constexpr std::chrono::seconds kMoment{2};

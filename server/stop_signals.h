@@ -27,7 +27,7 @@ void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline`, with exit code 1 and a line in the log, unless it has
 // ended by itself. Needed because a running model cannot be stopped.
-void EndShortlyAfter(std::chrono::system_clock::time_point deadline);
+void EndShortlyAfter(std::chrono::steady_clock::time_point deadline);
 
 }  // namespace colcast
 

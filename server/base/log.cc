@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <utility>
 
+#include "server/base/figures.h"
 #include "server/base/text.h"
 #include "server/base/thread.h"
 
@@ -59,14 +61,16 @@ std::string Line(const char* severity, std::string_view message, const LogFields
   return line + "}\n";
 }
 
-// Gives up on failure, because there is nowhere to report it.
-void WriteAll(std::string_view lines) {
+// Returns the number of lines that could not be written, because the reader is gone or, if it does
+// not wait, slow.
+int64_t WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;
+    if (written < 0) break;
     lines.remove_prefix(static_cast<size_t>(written));
   }
+  return std::count(lines.begin(), lines.end(), '\n');
 }
 
 // Queues lines and writes them on its own thread.
@@ -77,7 +81,8 @@ class Writer {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!running_) return false;
     if (lines_.size() + line.size() > kMostBytes) {
-      ++dropped_;
+      ++lost_;
+      ++figures.lost_log_lines;
     } else {
       lines_ += line;
     }
@@ -99,7 +104,7 @@ class Writer {
     constexpr std::chrono::seconds kLongest(1);
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, kLongest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return lines_.empty() && dropped_ == 0 && !writes_;
+      return lines_.empty() && !writes_;
     });
   }
 
@@ -109,19 +114,24 @@ class Writer {
   void Run() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !lines_.empty() || dropped_ > 0;
-      });
+      changed_.wait(lock,
+                    [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lines_.empty(); });
       std::string lines = std::exchange(lines_, {});
-      const int64_t dropped = std::exchange(dropped_, 0);
+      const int64_t lost = std::exchange(lost_, 0);
       writes_ = true;
       lock.unlock();
-      if (dropped > 0) {
-        lines += Line("WARNING",
-                      std::to_string(dropped) + " log lines were dropped: the queue was full", {});
+      if (lost > 0) {
+        lines += Line(
+            "WARNING",
+            std::to_string(lost) + " log lines were lost: their reader stopped reading, or is gone",
+            {});
       }
-      WriteAll(lines);
+      const int64_t failed = WriteAll(lines);
+      // Does not count the line with their number, which is last.
+      const int64_t now_lost = failed > 0 && lost > 0 ? failed - 1 : failed;
+      figures.lost_log_lines += now_lost;
       lock.lock();
+      lost_ += failed > 0 ? lost + now_lost : 0;
       writes_ = false;
       changed_.notify_all();
     }
@@ -132,7 +142,7 @@ class Writer {
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool writes_ ABSL_GUARDED_BY(mutex_) = false;
   std::string lines_ ABSL_GUARDED_BY(mutex_);
-  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Never destroyed, because its thread runs until the process ends.
@@ -155,7 +165,7 @@ void SetLogSink(LogSink other) { sink = other; }
 
 void WriteLog(const char* severity, std::string_view message, const LogFields& fields) {
   const std::string line = Line(severity, message, fields);
-  if (!LogWriter().Add(line)) WriteAll(line);
+  if (!LogWriter().Add(line)) figures.lost_log_lines += WriteAll(line);
 }
 
 void LogInfo(std::string_view message, const LogFields& fields) {

@@ -15,9 +15,9 @@ enum class LogFormat { kText, kJson };
 // Applies to all later lines; the default is plain text.
 void SetLogFormat(LogFormat format);
 
-// Starts a thread that writes all later lines. Lines that do not fit into its queue are dropped and
-// counted, so that a reader that stops reading never delays the server. Without this thread, each
-// caller writes its own lines.
+// Starts a thread that writes all later lines. Lines that do not fit into its queue, or cannot be
+// written, are lost and counted, so that a reader that stops reading never delays the server.
+// Without this thread, each caller writes its own lines.
 void StartLogWriter();
 
 // Waits, for at most a second, until all lines so far are written. Call when the process ends.

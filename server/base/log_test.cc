@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "server/base/figures.h"
+
 namespace colcast {
 namespace {
 
@@ -96,7 +98,7 @@ TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   char some[4096];
   ASSERT_EQ(read(logged, some, 1), 1);
   std::string said;
-  while (said.find("the queue was full") == std::string::npos) {
+  while (said.find(" were lost") == std::string::npos) {
     const ssize_t bytes = read(reader, some, sizeof(some));
     ASSERT_GT(bytes, 0);
     said.append(some, static_cast<size_t>(bytes));
@@ -104,7 +106,27 @@ TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
   for (const int file : {reader, logged, says_logged}) close(file);
-  EXPECT_THAT(said, HasSubstr(" log lines were dropped: the queue was full"));
+  EXPECT_THAT(said, HasSubstr(" log lines were lost: their reader stopped reading, or is gone"));
+}
+
+TEST_F(LogWriterTest, LinesThatCannotBeWrittenAreCountedInTheNextOneThatCan) {
+  const auto lose_three = [] {
+    std::signal(SIGPIPE, SIG_IGN);
+    const int good = dup(STDERR_FILENO);
+    const auto [reader, writer] = Pipe();
+    close(reader);
+    dup2(writer, STDERR_FILENO);
+    StartLogWriter();
+    for (int i = 0; i < 3; ++i) {
+      LogInfo("lost");
+      FlushLog();
+    }
+    dup2(good, STDERR_FILENO);
+    LogInfo("written");
+    FlushLog();
+    std::_Exit(figures.lost_log_lines == 3 ? 0 : 1);
+  };
+  EXPECT_EXIT(lose_three(), ::testing::ExitedWithCode(0), "3 log lines were lost");
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
+#include <sstream>
+
+#include "server/base/file.h"
 
 namespace colcast::flags {
 
@@ -221,8 +223,11 @@ class Parser {
   }
 
   Status ParseFile(const std::string& path, int depth) {
-    std::ifstream file(path);
-    if (!file) return InvalidArgument("--flagfile: cannot read ", path);
+    std::string content;
+    if (Status status = ReadFile(path, &content); !status.ok()) {
+      return InvalidArgument("--flagfile: ", status.message);
+    }
+    std::istringstream file(content);
     if (depth == kMaxDepth) return InvalidArgument("--flagfile: ", path, " is nested too deep");
     std::vector<std::string> arguments;
     for (std::string line; std::getline(file, line);) {

@@ -2,6 +2,7 @@
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -50,8 +51,11 @@ class Table {
                Range range) {
     using Time = std::chrono::duration<Rep, Period>;
     using Number = std::chrono::duration<double, typename Unit::period>;
-    AddNumber(name, Number(*to).count(), help, range,
-              [to](double value) { *to = std::chrono::duration_cast<Time>(Number(value)); });
+    AddNumber(name, Number(*to).count(), help, range, [to](double value) {
+      // A century from now is a time that clocks can represent.
+      constexpr Number kLongest = std::chrono::hours(24 * 365 * 100);
+      *to = std::chrono::duration_cast<Time>(std::min(Number(value), kLongest));
+    });
   }
 
   // A choice among words.

@@ -168,7 +168,8 @@ TEST_F(CommandLineTest, AFileHasAFlagPerLine) {
   EXPECT_EQ(Parse({"--flagfile", path}), path + ": --port=x: expected a whole number");
   WriteFile("--flagfile=" + path + "\n");
   EXPECT_NE(Parse({"--flagfile", path}).find("is nested too deep"), std::string::npos);
-  EXPECT_EQ(Parse({"--flagfile=/not/there"}), "--flagfile: cannot read /not/there");
+  EXPECT_THAT(Parse({"--flagfile=/not/there"}), HasSubstr("--flagfile: cannot read /not/there: "));
+  EXPECT_THAT(Parse({"--flagfile=/dev/zero"}), HasSubstr("not a regular file"));
 }
 
 }  // namespace

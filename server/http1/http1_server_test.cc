@@ -20,7 +20,7 @@ namespace colcast::http {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::system_clock;
+using std::chrono::steady_clock;
 
 // A plain socket, to send what client libraries cannot.
 class Client {
@@ -539,7 +539,7 @@ TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
   Client client(*server_);
   client.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   std::shared_ptr<Exchange> exchange = waiting_.get_future().get();
-  std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
+  std::thread stopper([this] { server_->Shutdown(steady_clock::time_point::max()); });
   EXPECT_EQ(idle.ReadAll(), "");
   Response response;
   response.body = "at last";
@@ -570,7 +570,7 @@ TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
   Client never(*server_);
   never.Send("POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   never.ReadUntil("100 Continue");
-  server_->Shutdown(system_clock::now() + milliseconds(10));
+  server_->Shutdown(steady_clock::now() + milliseconds(10));
   EXPECT_EQ(never.ReadAll().find("200 OK"), std::string::npos);
 }
 
@@ -580,7 +580,7 @@ TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {
   client.Send(
       "POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   client.ReadUntil("100 Continue");
-  std::thread stopper([this] { server_->Shutdown(system_clock::time_point::max()); });
+  std::thread stopper([this] { server_->Shutdown(steady_clock::time_point::max()); });
   idle.ReadAll();  // ends when the server has begun to stop
   client.Send("hi");
   EXPECT_NE(client.ReadAll().find("POST hi"), std::string::npos);

@@ -7,7 +7,7 @@
 namespace colcast::http {
 namespace {
 
-using WallClock = std::chrono::system_clock;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxLogLines = 100;
 
@@ -47,7 +47,7 @@ Status HttpServer::Listen() {
   return OkStatus();
 }
 
-HttpServer::~HttpServer() { Shutdown(WallClock::time_point::max()); }
+HttpServer::~HttpServer() { Shutdown(Clock::time_point::max()); }
 
 net::Accept HttpServer::accept() const {
   return [shared = shared_](std::unique_ptr<net::Socket> socket, std::string peer) {
@@ -57,7 +57,7 @@ net::Accept HttpServer::accept() const {
 
 void HttpServer::Drain() { shared_->draining = true; }
 
-void HttpServer::Shutdown(WallClock::time_point deadline) {
+void HttpServer::Shutdown(Clock::time_point deadline) {
   if (listener_ != nullptr) listener_->End();
   listener_.reset();
   net::OpenConnections& open = shared_->connections;
@@ -68,7 +68,7 @@ void HttpServer::Shutdown(WallClock::time_point deadline) {
   int lines = kMaxLogLines;
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
   // A connection whose request is still with a handler lasts until the handler answers.
-  open.WaitForNone(WallClock::time_point::max());
+  open.WaitForNone(Clock::time_point::max());
 }
 
 }  // namespace colcast::http

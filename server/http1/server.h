@@ -65,7 +65,7 @@ class HttpServer {
 
   // Accepts no more requests and returns when those in flight have been answered. Requests
   // unfinished at `deadline`, such as one whose body does not arrive, are cut off and logged.
-  void Shutdown(std::chrono::system_clock::time_point deadline);
+  void Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:
   HttpServer(const Options& options, Router router, net::Poller* poller);

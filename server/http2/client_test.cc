@@ -191,7 +191,7 @@ TEST_F(ClientTest, AServerThatComesBackIsFoundAgain) {
   EXPECT_EQ(NameOfServer(), "ann");
   StartedCall held(client_.get(), "Hold");
   Call* const call = server->TakeHeld();
-  std::thread end([&] { server->server()->Shutdown(std::chrono::system_clock::now()); });
+  std::thread end([&] { server->server()->Shutdown(std::chrono::steady_clock::now()); });
   EXPECT_EQ(held.Wait().code, StatusCode::kUnavailable);
   call->Finish(OkStatus());
   end.join();
@@ -205,7 +205,7 @@ TEST_F(ClientTest, AServerThatGoesAwayKeepsItsCalls) {
   StartedCall held(client_.get(), "Hold");
   Call* const call = leaving.TakeHeld();
   std::thread end(
-      [&] { leaving.server()->Shutdown(std::chrono::system_clock::time_point::max()); });
+      [&] { leaving.server()->Shutdown(std::chrono::steady_clock::time_point::max()); });
   NamedServer next("bob", path_);
   while (NameOfServer() != "bob") std::this_thread::yield();
   *call->response() = Of("late");

@@ -6,7 +6,7 @@
 namespace colcast::http2 {
 namespace {
 
-using WallClock = std::chrono::system_clock;
+using Clock = std::chrono::steady_clock;
 
 // How long a client that does not read may delay the end of a stream.
 constexpr std::chrono::seconds kPatience(1);
@@ -61,11 +61,11 @@ void Server::EndListening() {
   shared_->connections.Enter(net::OpenConnections::Phase::kDraining);
 }
 
-bool Server::Shutdown(WallClock::time_point deadline, const std::function<void()>& on_cut) {
+bool Server::Shutdown(Clock::time_point deadline, const std::function<void()>& on_cut) {
   EndListening();
   for (const auto& connection : Connections()) connection->Drain();
   net::OpenConnections& open = shared_->connections;
-  if (open.WaitForNone(std::min(deadline, WallClock::now() + kPatience))) return true;
+  if (open.WaitForNone(std::min(deadline, Clock::now() + kPatience))) return true;
   for (const auto& connection : Connections()) connection->DrainAtOnce();
   if (open.WaitForNone(deadline)) return true;
   const bool cut = shared_->calls > 0;
@@ -77,7 +77,7 @@ void Server::CloseAll(const std::function<void()>& on_cut) {
   shared_->connections.Enter(net::OpenConnections::Phase::kClosing);
   for (const auto& connection : Connections()) connection->CloseAtOnce();
   on_cut();
-  shared_->connections.WaitForNone(WallClock::time_point::max());
+  shared_->connections.WaitForNone(Clock::time_point::max());
 }
 
 }  // namespace colcast::http2

@@ -37,7 +37,7 @@ class Server {
   // At `deadline`, cuts off unanswered calls and calls `on_cut`, in which handlers can stop their
   // own waits; then waits until handlers have released those calls, and returns false.
   bool Shutdown(
-      std::chrono::system_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
+      std::chrono::steady_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
 
  private:
   std::vector<std::shared_ptr<Connection>> Connections() const {

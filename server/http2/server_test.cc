@@ -19,7 +19,7 @@ namespace colcast::http2 {
 namespace {
 
 using testing::HasSubstr;
-using WallClock = std::chrono::system_clock;
+using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxUnreadBytes = 1 << 20;
 constexpr size_t kMaxRequestBytes = 8 << 20;
@@ -43,7 +43,7 @@ class ServerTest : public ::testing::Test {
     thread_.reset();
   }
 
-  bool Shutdown() { return server_->Shutdown(WallClock::time_point::max()); }
+  bool Shutdown() { return server_->Shutdown(Clock::time_point::max()); }
 
   std::promise<Call*> held_;
   std::atomic<bool> spinning_{true};
@@ -218,9 +218,8 @@ TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
 TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
-  std::thread end([this] {
-    EXPECT_FALSE(server_->Shutdown(WallClock::now() + std::chrono::milliseconds(10)));
-  });
+  std::thread end(
+      [this] { EXPECT_FALSE(server_->Shutdown(Clock::now() + std::chrono::milliseconds(10))); });
   EXPECT_EQ(client.Wait().code, StatusCode::kUnavailable);
   while (!call->cancelled()) std::this_thread::yield();
   call->Finish(OkStatus());
@@ -236,7 +235,7 @@ void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
   const net::Socket client(ends[0], nullptr);
   Connection::Start(std::make_unique<net::Socket>(ends[1], nullptr), "unix:", shared);
-  EXPECT_EQ(shared->connections.WaitForNone(WallClock::now()), is_closed);
+  EXPECT_EQ(shared->connections.WaitForNone(Clock::now()), is_closed);
   for (const auto& each : poller.AllOf<Connection>()) each->CloseAtOnce();
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "server/base/figures.h"
 #include "server/base/status.h"
 
 namespace colcast::metrics {
@@ -187,6 +188,18 @@ void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
 }
 
 void WriteProcess(const ProcessUsage& usage, TextWriter* writer) {
+  writer->Metric(":colcast:lost_log_lines_total", kCounter,
+                 "Log lines lost because their reader stopped reading or is gone.");
+  writer->Sample({}, figures.lost_log_lines.load());
+  writer->Metric(":colcast:connections_closed_for_room_total", kCounter,
+                 "Idle connections closed because connections or descriptors ran short.");
+  writer->Sample({}, figures.closed_for_room.load());
+  writer->Metric(":colcast:refused_certificates_total", kCounter,
+                 "Renewed certificates that were invalid, so that the old ones stayed in use.");
+  writer->Sample({}, figures.refused_certificates.load());
+  writer->Metric(":colcast:certificates_end_seconds", kGauge,
+                 "When the certificates in use expire, in seconds since 1970; 0 without TLS.");
+  writer->Sample({}, figures.certificates_end.load());
   writer->Metric("process_cpu_seconds_total", kCounter, "User and system time of all threads.");
   writer->Sample({}, usage.cpu_seconds);
   writer->Metric("process_resident_memory_bytes", kGauge, "Resident memory.");

@@ -36,6 +36,14 @@ std::string WarmupOf(const LoadReport& report) {
          Seconds(report.warmup_time);
 }
 
+std::vector<int64_t> ReadyVersions(const ModelState& model) {
+  std::vector<int64_t> ready;
+  for (const Version& version : model.versions()) {
+    if (version.phase == Phase::kReady) ready.push_back(version.directory.version);
+  }
+  return ready;
+}
+
 std::vector<std::string> OutdatedVersions(const ModelState& model) {
   std::vector<std::string> warnings;
   for (const Version& version : model.versions()) {
@@ -113,12 +121,12 @@ Status ModelManager::Reload(std::vector<ModelConfig> models, ReloadDone done) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (stopping_) return Unavailable("the server is shutting down");
   if (Status status = MayApply(models); !status.ok()) return status;
-  std::set<std::string> new_ones;
+  std::map<std::string, std::string> new_ones;
   for (const ModelConfig& model : models) {
     const auto known = models_.find(model.name);
     const bool is_new = known == models_.end() || known->second.leaving() ||
                         known->second.config().base_path != model.base_path;
-    if (is_new) new_ones.insert(model.name);
+    if (is_new) new_ones.emplace(model.name, model.base_path);
   }
   LogInfo("configuration with " + std::to_string(models.size()) + " models, " +
           std::to_string(new_ones.size()) + " of them new");
@@ -220,19 +228,19 @@ void ModelManager::PollConfigFile() {
 }
 
 void ModelManager::PollBasePaths() {
-  std::vector<ModelConfig> configs;
+  std::vector<std::pair<ModelConfig, std::vector<int64_t>>> configs;  // and versions that serve
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (Clock::now() < next_poll_) return;
     next_poll_ = options_.poll_wait.count() == 0 ? Clock::time_point::max()
                                                  : Clock::now() + options_.poll_wait;
     for (const auto& [name, model] : models_) {
-      if (!model.leaving()) configs.push_back(model.config());
+      if (!model.leaving()) configs.emplace_back(model.config(), ReadyVersions(model));
     }
   }
-  for (const ModelConfig& config : configs) {
+  for (const auto& [config, serving] : configs) {
     const BasePathListing listing = ListVersions(config.base_path);
-    warnings_.Log(Name(config.name), VersionWarnings(config, listing));
+    warnings_.Log(Name(config.name), VersionWarnings(config, listing, serving));
     std::vector<VersionDirectory> selected = SelectVersions(config.policy, listing.versions);
     for (VersionDirectory& directory : selected) directory.files = FilesOf(directory.path);
     std::lock_guard<std::mutex> lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <ctime>
 #include <filesystem>
 #include <tuple>
 #include <utility>
@@ -66,6 +67,7 @@ void ModelState::Leave() {
 
 void ModelState::SetAspiredVersions(const std::vector<VersionDirectory>& directories) {
   const bool is_first = !std::exchange(listed_, true);
+  base_path_read_ = time(nullptr);
   for (Version& version : versions_) {
     const bool was_aspired = std::exchange(version.aspired, false);
     for (const VersionDirectory& directory : directories) {
@@ -197,7 +199,7 @@ const Version* ModelState::FindReady(int64_t version_number) const {
 }
 
 ModelSnapshot ModelState::Snapshot() const {
-  ModelSnapshot model{config_.name, config_.base_path, {}};
+  ModelSnapshot model{config_.name, config_.base_path, base_path_read_, {}};
   for (const Version& version : versions_) {
     VersionSnapshot snapshot;
     snapshot.status = {version.directory.version, ToState(version.phase), version.error};

@@ -102,6 +102,7 @@ class ModelState {
   ModelConfig config_;
   bool leaving_ = false;
   bool listed_ = false;
+  int64_t base_path_read_ = 0;     // see ModelSnapshot
   std::vector<Version> versions_;  // sorted by (version, path)
 };
 

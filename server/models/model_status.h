@@ -33,6 +33,7 @@ struct VersionSnapshot {
 struct ModelSnapshot {
   std::string name;
   std::string base_path;
+  int64_t base_path_read = 0;  // the last time that succeeded, in seconds since 1970; 0 for never
   std::vector<VersionSnapshot> versions;  // ascending
 };
 

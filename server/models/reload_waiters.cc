@@ -13,17 +13,20 @@ std::string WhyNot(const ModelState& model) {
 }
 
 // The result of a reload; nullopt while one of its models has not settled under its base path.
-// Ignores models that another reload has removed since.
-std::optional<Status> Outcome(const std::set<std::string>& names,
+std::optional<Status> Outcome(const std::map<std::string, std::string>& base_paths,
                               const std::map<std::string, ModelState>& models) {
   int failures = 0;
   std::string reasons;
-  for (const std::string& name : names) {
+  for (const auto& [name, base_path] : base_paths) {
     const auto model = models.find(name);
-    if (model == models.end() || model->second.leaving()) continue;
-    if (!model->second.settled_at_base_path()) return std::nullopt;
-    if (model->second.available_at_base_path()) continue;
-    reasons += (failures++ > 0 ? "; " : "") + WhyNot(model->second);
+    const bool is_replaced = model == models.end() || model->second.leaving() ||
+                             model->second.config().base_path != base_path;
+    if (!is_replaced && !model->second.settled_at_base_path()) return std::nullopt;
+    if (!is_replaced && model->second.available_at_base_path()) continue;
+    reasons += failures++ > 0 ? "; " : "";
+    reasons += is_replaced
+                   ? "model \"" + name + "\": replaced by a later configuration before it served"
+                   : WhyNot(model->second);
   }
   if (failures == 0) return OkStatus();
   return Error(StatusCode::kUnknown, failures, " model(s) did not become available: ", reasons);

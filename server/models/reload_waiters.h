@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,12 +16,14 @@ using ReloadDone = std::function<void(const Status&)>;
 
 class ReloadWaiters {
  public:
-  void Add(std::set<std::string> models, ReloadDone done) {
+  // `models` are the base paths of the new models by name.
+  void Add(std::map<std::string, std::string> models, ReloadDone done) {
     waiters_.push_back({std::move(models), std::move(done)});
   }
 
   // Returns functions that answer the callers whose models have all settled: with OK, or with
-  // UNKNOWN and the reasons if models do not serve. Call them without holding a lock.
+  // UNKNOWN and the reasons if models do not serve, also because a later configuration has removed
+  // or moved them. Call them without holding a lock.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
   // Returns functions that answer all remaining callers with `status`.
@@ -30,7 +31,7 @@ class ReloadWaiters {
 
  private:
   struct Waiter {
-    std::set<std::string> models;
+    std::map<std::string, std::string> models;
     ReloadDone done;
   };
 

@@ -14,8 +14,10 @@ using testing::IsEmpty;
 
 class ReloadWaitersTest : public testing::Test {
  protected:
-  void Wait(std::set<std::string> models) {
-    waiters_.Add(std::move(models), [this](const Status& status) {
+  void Wait(const std::set<std::string>& models) {
+    std::map<std::string, std::string> base_paths;
+    for (const std::string& name : models) base_paths.emplace(name, "/" + name);
+    waiters_.Add(std::move(base_paths), [this](const Status& status) {
       answers_.push_back(std::string(StatusName(status.code)) + ": " + status.message);
     });
   }
@@ -78,11 +80,17 @@ TEST_F(ReloadWaitersTest, TheReasonsOfAllThatFailedAreGiven) {
                                      "model \"c\": no version under /c"));
 }
 
-TEST_F(ReloadWaitersTest, AModelThatLeftIsAnotherReloadsDoing) {
+TEST_F(ReloadWaitersTest, AModelThatALaterConfigurationRemovedOrMovedIsAFailure) {
   Wait({"a"});
   Find("a");
+  EXPECT_THAT(Settled(), IsEmpty());
   Model("a").Leave();
-  EXPECT_THAT(Settled(), ElementsAre("OK: "));
+  const char kReplaced[] = "replaced by a later configuration before it served";
+  EXPECT_THAT(Settled(), ElementsAre(testing::HasSubstr(kReplaced)));
+  Wait({"b"});
+  Serve("b");
+  Model("b").SetConfig(ModelConfig{"b", "/elsewhere", {}, {}, {}});
+  EXPECT_THAT(Settled(), ElementsAre(testing::HasSubstr(kReplaced)));
 }
 
 TEST_F(ReloadWaitersTest, AtTheEndAllAreToldTheSame) {

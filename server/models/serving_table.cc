@@ -102,8 +102,11 @@ Status NoSuchVersion(const std::string& name, int64_t version, const ServingMode
   for (const auto& entry : model.versions) {
     list += (list.empty() ? "" : ", ") + std::to_string(entry.first);
   }
-  return NotFound("Servable not found for request: Specific(", name, ", ", version, "): version ",
-                  list, model.versions.size() == 1 ? " is the one that serves" : " serve");
+  const size_t serving = model.versions.size();
+  return NotFound("Servable not found for request: Specific(", name, ", ", version, "): ",
+                  serving == 0   ? "no version serves"
+                  : serving == 1 ? "version " + list + " is the one that serves"
+                                 : "versions " + list + " serve");
 }
 
 Status FindAmong(const ServingModels& models, const ModelSpec& spec,

@@ -13,7 +13,8 @@ constexpr auto kFirstPause = std::chrono::minutes(1);
 
 }  // namespace
 
-std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing) {
+std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing,
+                                         const std::vector<int64_t>& serving) {
   std::vector<std::string> warnings = listing.warnings;
   if (listing.versions.empty()) {
     warnings.push_back(
@@ -22,7 +23,9 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
         " (a version is a directory with a numeric name that contains a saved_model.pb" +
         (listing.is_version ? "; this path is itself a version: use its parent directory" : "") +
         (listing.unnumbered.empty() ? "" : "; " + listing.unnumbered.front() + " is not a number") +
-        "); waiting for one");
+        "); " +
+        (serving.empty() ? "waiting for one"
+                         : "version " + std::to_string(serving.back()) + " continues to serve"));
     return warnings;
   }
   for (const int64_t version : MissingVersions(model.policy, listing.versions)) {

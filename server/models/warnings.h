@@ -3,6 +3,7 @@
 #define COLCAST_SERVER_MODELS_WARNINGS_H_
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,8 +14,9 @@
 namespace colcast::models {
 
 // Warnings about versions of `model`: those ignored in `listing`, which lists its base path, and
-// those that are missing there.
-std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing);
+// those that are missing there. `serving` are the versions that serve.
+std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing,
+                                         const std::vector<int64_t>& serving);
 
 class WarningLog {
  public:

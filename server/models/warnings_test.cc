@@ -23,14 +23,20 @@ BasePathListing Listing(const std::vector<int64_t>& versions) {
   return listing;
 }
 
+TEST(VersionWarningsTest, AStoreThatIsGoneLeavesTheVersionServing) {
+  EXPECT_THAT(VersionWarnings(kLatest, BasePathListing(), {1, 2}),
+              ElementsAre(AllOf(HasSubstr("/m is not a readable directory"),
+                                HasSubstr("version 2 continues to serve"))));
+}
+
 TEST(VersionWarningsTest, NoneWhereAVersionIsFound) {
-  EXPECT_THAT(VersionWarnings(kLatest, Listing({1})), IsEmpty());
+  EXPECT_THAT(VersionWarnings(kLatest, Listing({1}), {}), IsEmpty());
 }
 
 TEST(VersionWarningsTest, ABasePathWithoutVersion) {
-  EXPECT_THAT(VersionWarnings(kLatest, Listing({})),
+  EXPECT_THAT(VersionWarnings(kLatest, Listing({}), {}),
               ElementsAre(AllOf(HasSubstr("no version under /m yet"), HasSubstr("waiting"))));
-  EXPECT_THAT(VersionWarnings(kLatest, BasePathListing()),
+  EXPECT_THAT(VersionWarnings(kLatest, BasePathListing(), {}),
               ElementsAre(AllOf(HasSubstr("/m is not a readable directory"),
                                 HasSubstr("waiting for one"))));
 }
@@ -38,26 +44,28 @@ TEST(VersionWarningsTest, ABasePathWithoutVersion) {
 TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
   BasePathListing listing = Listing({});
   listing.is_version = true;
-  EXPECT_THAT(VersionWarnings(kLatest, listing),
+  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
               ElementsAre(HasSubstr("this path is itself a version: use its parent")));
 }
 
 TEST(VersionWarningsTest, ADirectoryWhoseNameIsNoNumber) {
   BasePathListing listing = Listing({});
   listing.unnumbered = {"v0.1"};
-  EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre(HasSubstr("; v0.1 is not a number")));
+  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
+              ElementsAre(HasSubstr("; v0.1 is not a number")));
 }
 
 TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {
   ModelConfig specific = kLatest;
   specific.policy = {VersionPolicy::Kind::kSpecific, 1, {1, 2}};
-  EXPECT_THAT(VersionWarnings(specific, Listing({1, 3})), ElementsAre(HasSubstr("version 2")));
+  EXPECT_THAT(VersionWarnings(specific, Listing({1, 3}), {}), ElementsAre(HasSubstr("version 2")));
 }
 
 TEST(VersionWarningsTest, WhatTheListingSaysComesFirst) {
   BasePathListing listing = Listing({});
   listing.warnings = {"/m/7 is left out"};
-  EXPECT_THAT(VersionWarnings(kLatest, listing), ElementsAre("/m/7 is left out", HasSubstr("yet")));
+  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
+              ElementsAre("/m/7 is left out", HasSubstr("yet")));
 }
 
 TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItWasGoneOrALongerTime) {

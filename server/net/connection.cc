@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/figures.h"
 #include "server/base/log.h"
 
 namespace colcast::net {
@@ -136,6 +137,7 @@ bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, si
   std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(most), idle.end());
   for (size_t i = 0; i < most; ++i) idle[i].second->MakeRoom();
   closed += static_cast<int64_t>(most);
+  figures.closed_for_room += static_cast<int64_t>(most);
   Clock::time_point last = logged;
   const bool is_due = last == Clock::time_point::min() || now - last >= kLogEvery;
   if (most > 0 && is_due && logged.compare_exchange_strong(last, now)) {

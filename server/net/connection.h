@@ -61,7 +61,7 @@ class OpenConnections {
   // Phases only advance.
   void Enter(Phase phase) { phase_ = std::max(phase, phase_.load()); }
   // Returns false if connections are still open at `deadline`.
-  bool WaitForNone(std::chrono::system_clock::time_point deadline) {
+  bool WaitForNone(std::chrono::steady_clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(mutex_);
     return none_.wait_until(lock, deadline,
                             [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; });

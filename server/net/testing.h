@@ -48,13 +48,15 @@ inline void SetName(X509_NAME* name, const char* text) {
                              -1, -1, 0);
 }
 
-// Makes a certificate signed by `issuer` or, if that is null, by itself.
-inline Identity MakeIdentity(const char* name, int seconds_valid, const Identity* issuer) {
+// Makes a certificate signed by `issuer` or, if that is null, by itself. It is valid from
+// `seconds_until_valid` on, for `seconds_valid`.
+inline Identity MakeIdentity(const char* name, int seconds_valid, const Identity* issuer,
+                             int seconds_until_valid = 0) {
   Identity made{{EVP_EC_gen("P-256"), EVP_PKEY_free}, {X509_new(), X509_free}};
   const Identity& signer = issuer == nullptr ? made : *issuer;
   X509* const certificate = made.certificate.get();
-  X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), seconds_valid);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), seconds_until_valid);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), seconds_until_valid + seconds_valid);
   X509_set_pubkey(certificate, made.key.get());
   SetName(X509_get_subject_name(certificate), name);
   X509_set_issuer_name(certificate, X509_get_subject_name(signer.certificate.get()));

@@ -7,12 +7,16 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <csignal>
+#include <ctime>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "server/base/figures.h"
 #include "server/base/log.h"
 #include "server/protos/ssl_config.pb.h"
 #include "server/protos/text_proto.h"
@@ -107,6 +111,13 @@ Status ParseCertificates(const char* field, const std::string& pem,
   return InvalidArgument(field, " is not a list of PEM certificates: ", reason);
 }
 
+// Seconds since 1970.
+int64_t SecondsOf(const ASN1_TIME* time) {
+  tm parts{};
+  ASN1_TIME_to_tm(time, &parts);
+  return timegm(&parts);
+}
+
 Status SetClientAuthorities(const std::string& pem, SSL_CTX* context) {
   std::vector<Certificate> authorities;
   if (Status status = ParseCertificates("custom_ca", pem, &authorities); !status.ok()) {
@@ -158,6 +169,13 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
   const Context trial(SSL_CTX_new(TLS_server_method()));
   Status status = UseTls(*config, trial.get());
   if (!status.ok()) status.message = path + ": " + status.message;
+  std::vector<Certificate> chain;
+  if (status.ok()) status = ParseCertificates("server_cert", config->certificates, &chain);
+  config->valid_until = std::numeric_limits<int64_t>::max();
+  for (const Certificate& each : chain) {
+    config->valid_from = std::max(config->valid_from, SecondsOf(X509_get0_notBefore(each.get())));
+    config->valid_until = std::min(config->valid_until, SecondsOf(X509_get0_notAfter(each.get())));
+  }
   return status;
 }
 
@@ -201,11 +219,32 @@ void AllowResumption(SSL_CTX* context) {
 
 }  // namespace
 
+namespace {
+
+Status CheckValidNow(const TlsConfig& config) {
+  const int64_t now = time(nullptr);
+  if (config.path.empty() || (config.valid_from <= now && now < config.valid_until)) {
+    return OkStatus();
+  }
+  const bool has_ended = now >= config.valid_until;
+  const time_t at = has_ended ? config.valid_until : config.valid_from;
+  tm parts{};
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&at, &parts));
+  return FailedPrecondition(config.path, ": a certificate of server_cert ",
+                            has_ended ? "has expired, at " : "is not valid before ", text);
+}
+
+}  // namespace
+
 Status TlsContext::Create(const TlsConfig& config, Protocols protocols,
                           std::shared_ptr<TlsContext>* context) {
   auto made = std::make_shared<TlsContext>(config, protocols);
   Status status = made->Use(config);
-  if (status.ok()) *context = std::move(made);
+  if (!status.ok()) return status;
+  const Status valid = CheckValidNow(config);
+  if (!valid.ok()) LogWarning(valid.message + "; clients will refuse it");
+  *context = std::move(made);
   return status;
 }
 
@@ -223,6 +262,7 @@ Status TlsContext::Use(const TlsConfig& config) {
   AllowResumption(made.get());
   Status status = UseTls(config, made.get());
   if (!status.ok()) return status;
+  figures.certificates_end = config.valid_until;
   const std::lock_guard<std::mutex> lock(mutex_);
   current_ = made;
   return status;
@@ -230,24 +270,29 @@ Status TlsContext::Use(const TlsConfig& config) {
 
 void TlsContext::Reload() {
   TlsConfig before;
+  bool is_due = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     before = config_;
+    is_due = retry_at_ != 0 && time(nullptr) >= retry_at_;
   }
   const FileIdentity identity = IdentityOf(before.path);
-  if (before.path.empty() || identity == before.identity) return;
+  if (before.path.empty() || (identity == before.identity && !is_due)) return;
   TlsConfig config;
   Status status = ReadTlsConfig(before.path, &config);
+  if (status.ok()) status = CheckValidNow(config);
+  const bool is_early = !status.ok() && config.valid_from > time(nullptr);
   if (status.ok()) status = Use(config);
   if (!status.ok()) {
-    LogError("the new certificates are invalid, so the old ones stay in use: " + status.message);
-    config = before;
-    config.identity = identity;  // so that the error is logged only once
+    ++figures.refused_certificates;
+    LogWarning("the new certificates are invalid, so the old ones stay in use: " + status.message);
   } else {
     LogInfo("new connections use the new certificates of " + before.path);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  config_ = std::move(config);
+  retry_at_ = is_early ? config.valid_from : 0;
+  config_ = status.ok() ? std::move(config) : before;
+  config_.identity = identity;  // so that an error is logged only once
 }
 
 }  // namespace colcast::net

@@ -31,6 +31,9 @@ struct TlsConfig {
   std::string client_authorities;  // if empty, clients need no certificate
   std::string path;                // path of the file with these settings; empty if there is none
   FileIdentity identity;           // identity of that file before it was read
+  // When all certificates are valid, in seconds since 1970. Set by ReadTlsConfig().
+  int64_t valid_from = 0;
+  int64_t valid_until = 0;
 };
 
 // Reads a tensorflow.serving.SSLConfig. Returns INVALID_ARGUMENT, naming the file, for a field that
@@ -57,8 +60,9 @@ class TlsContext {
     const std::lock_guard<std::mutex> lock(mutex_);
     return current_;
   }
-  // Reads the configuration file again if it has changed. If it is invalid, logs the error and
-  // keeps the current context.
+  // Reads the configuration file again if it has changed. If it is invalid, or a certificate has
+  // expired or is not valid yet, logs a warning and keeps the current context; tries again when the
+  // certificates become valid.
   void Reload();
 
   TlsContext(TlsConfig config, Protocols protocols)
@@ -70,6 +74,8 @@ class TlsContext {
   const Protocols protocols_;
   mutable std::mutex mutex_;
   TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last configuration tried
+  // When the certificates that were refused as not valid yet become valid; 0 for none.
+  int64_t retry_at_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<SSL_CTX> current_ ABSL_GUARDED_BY(mutex_);
 };
 

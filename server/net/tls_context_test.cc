@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/base/figures.h"
 #include "server/net/socket.h"
 #include "server/net/testing.h"
 
@@ -123,6 +124,41 @@ TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("so the old ones stay in use"));
   EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
+  EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+}
+
+TEST_P(TlsContextTest, ACertificateThatIsNotValidNowLeavesThePairInUse) {
+  Start();
+  const Identity client = MakeIdentity("client", 3600, &authority_);
+  const Owned<SSL_CTX> context = ContextOf(client);
+  const int64_t refused = figures.refused_certificates;
+  for (const int seconds_until_valid : {-7200, 7200}) {
+    WriteFile(MakeIdentity("authority", 3600, nullptr, seconds_until_valid));
+    ::testing::internal::CaptureStderr();
+    context_->Reload();
+    context_->Reload();
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr(seconds_until_valid < 0 ? "has expired" : "is not valid before"));
+    EXPECT_THAT(log, HasSubstr("WARNING"));
+    EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
+    EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  }
+  EXPECT_EQ(figures.refused_certificates, refused + 2);
+}
+
+TEST_P(TlsContextTest, ACertificateIsUsedOnceItIsValid) {
+  Start();
+  const Identity next = MakeIdentity("next", 3600, nullptr, 2);
+  WriteFile(next);
+  const auto* const before = context_->current().get();
+  context_->Reload();
+  EXPECT_EQ(context_->current().get(), before);
+  while (context_->current().get() == before) {
+    std::this_thread::yield();
+    context_->Reload();
+  }
+  const Identity client = MakeIdentity("client", 3600, &next);
+  const Owned<SSL_CTX> context = ContextOf(client);
   EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
 }
 

@@ -46,6 +46,14 @@ void WriteVersions(const std::vector<models::ModelSnapshot>& models, TextWriter*
   }
 }
 
+void WriteBasePaths(const std::vector<models::ModelSnapshot>& models, TextWriter* writer) {
+  writer->Metric(":colcast:base_path_read_seconds", MetricType::kGauge,
+                 "When the model's base path was last read, in seconds since 1970.");
+  for (const models::ModelSnapshot& model : models) {
+    writer->Sample({{"model_name", model.name}}, model.base_path_read);
+  }
+}
+
 // TensorFlow Serving's counter. The status code tells whether a record was written or dropped.
 void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) {
   writer->Metric(":tensorflow:serving:request_log_count", MetricType::kCounter,
@@ -79,6 +87,7 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   WriteRequestLogs(*backend.request_logs, &writer);
   const std::vector<models::ModelSnapshot> models = backend.models->Models();
   WriteVersions(models, &writer);
+  WriteBasePaths(models, &writer);
   WriteStates(models, &writer);
   WritePrograms(models, &writer);
   WriteTables(models, &writer);

@@ -1,6 +1,7 @@
 #include "server/request_log/request_logs.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,7 +97,7 @@ LogFile::~LogFile() { Close(); }
 Status LogFile::Write(std::string_view record) {
   const std::string framed = inference::TfRecord(record);
   const auto bytes = static_cast<int64_t>(framed.size());
-  if (file_ >= 0 && size_ + bytes > max_file_bytes_) Close();
+  if (file_ >= 0 && (size_ + bytes > max_file_bytes_ || IsGone())) Close();
   if (file_ < 0) {
     if (Status status = Open(); !status.ok()) return status;
   }
@@ -137,6 +138,14 @@ Status LogFile::Append(std::string_view bytes) {
     }
   }
   return OkStatus();
+}
+
+// Whether the file was deleted or renamed.
+bool LogFile::IsGone() const {
+  struct stat named {
+  }, open{};
+  return stat(path_.c_str(), &named) != 0 || fstat(file_, &open) != 0 ||
+         named.st_ino != open.st_ino || named.st_dev != open.st_dev;
 }
 
 void LogFile::Close() {

@@ -45,8 +45,8 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 // each written immediately.
 class LogFile {
  public:
-  // A record that would make a file larger than `max_file_bytes` starts the next file. A file with
-  // one record may be larger.
+  // A record that would make a file larger than `max_file_bytes` starts the next file, as does one
+  // after the file was deleted or renamed. A file with one record may be larger.
   LogFile(std::string prefix, int64_t max_file_bytes);
   ~LogFile();
   LogFile(const LogFile&) = delete;
@@ -59,6 +59,7 @@ class LogFile {
  private:
   Status Open();
   Status Append(std::string_view bytes);
+  bool IsGone() const;
   void Close();
   Status Failed(const char* what, int error) const;
 

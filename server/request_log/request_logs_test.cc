@@ -122,6 +122,18 @@ TEST_F(LogFileTest, ARecordThatWouldNotFitBeginsTheNextFile) {
   EXPECT_EQ(Records().size(), 4u);
 }
 
+TEST_F(LogFileTest, AFileThatIsDeletedOrRenamedIsFollowedByAnother) {
+  LogFile log(prefix("log"), 1000);
+  EXPECT_TRUE(log.Write("one").ok());
+  std::filesystem::remove(Files()[0]);
+  EXPECT_TRUE(log.Write("two").ok());
+  EXPECT_THAT(Records(), ElementsAre(Strings{"two"}));
+  std::filesystem::rename(Files()[0], prefix("rotated"));
+  EXPECT_TRUE(log.Write("three").ok());
+  EXPECT_THAT(Records("log"), ElementsAre(Strings{"three"}));
+  EXPECT_THAT(Records("rotated"), ElementsAre(Strings{"two"}));
+}
+
 TEST_F(LogFileTest, AFolderThatIsNotThereIsNamedAndTriedAgain) {
   LogFile log(folder_ / "later" / "log", 1000);
   const Status status = log.Write("lost");

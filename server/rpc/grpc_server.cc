@@ -60,8 +60,10 @@ http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments)
   options.max_concurrent_streams = MaxConcurrentStreams();
   for (const auto& [name, text] : arguments) {
     int64_t value = 0;
-    const bool is_number = absl::SimpleAtoi(text, &value) && value >= 0 && value <= kMost;
-    if (!is_number || !Read(name, value, &options)) {
+    // No call could be made over a connection without streams.
+    const int64_t least = name == "grpc.max_concurrent_streams" ? 1 : 0;
+    const bool is_valid = absl::SimpleAtoi(text, &value) && value >= least && value <= kMost;
+    if (!is_valid || !Read(name, value, &options)) {
       LogWarning("--grpc_channel_arguments: " + name + "=" + text + " has no effect");
     }
   }
@@ -138,7 +140,7 @@ void GrpcServer::SetServing(bool serving) {
   if (health_service_) health_service_->SetServing(serving);
 }
 
-void GrpcServer::Shutdown(std::chrono::system_clock::time_point deadline) {
+void GrpcServer::Shutdown(std::chrono::steady_clock::time_point deadline) {
   if (!running_) return;
   running_ = false;
   if (socket_) socket_->Remove();

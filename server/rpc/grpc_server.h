@@ -53,7 +53,7 @@ class GrpcServer {
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 
-  ~GrpcServer() { Shutdown(std::chrono::system_clock::time_point::max()); }
+  ~GrpcServer() { Shutdown(std::chrono::steady_clock::time_point::max()); }
 
   // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
@@ -65,7 +65,7 @@ class GrpcServer {
   // Accepts no more requests, ends streams, and returns when the requests in flight have been
   // answered. Cancels and logs calls unfinished at `deadline`, such as one whose message does not
   // arrive, but still waits for requests that a worker runs.
-  void Shutdown(std::chrono::system_clock::time_point deadline);
+  void Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:
   GrpcServer(const Options& options, const Backend& backend);
