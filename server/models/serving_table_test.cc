@@ -155,7 +155,9 @@ TEST_F(ServingTableTest, SaysWhatIsNotThere) {
   EXPECT_EQ(ErrorOf(Spec("waiting")).code, StatusCode::kNotFound);
   EXPECT_THAT(ErrorOf(Spec("waiting")).message, HasSubstr("no version loaded"));
   EXPECT_EQ(ErrorOf(Spec("m", 4)).code, StatusCode::kNotFound);
-  EXPECT_THAT(ErrorOf(Spec("m", 4)).message, HasSubstr("Specific(m, 4): version 3, 7 serve"));
+  EXPECT_THAT(ErrorOf(Spec("m", 4)).message, HasSubstr("Specific(m, 4): versions 3, 7 serve"));
+  EXPECT_THAT(ErrorOf(Spec("waiting", 4)).message,
+              HasSubstr("Specific(waiting, 4): no version serves"));
   EXPECT_EQ(ErrorOf(Label("m", "canary")).code, StatusCode::kInvalidArgument);
   EXPECT_THAT(ErrorOf(Label("m", "canary")).message, HasSubstr("label: canary"));
   EXPECT_EQ(ErrorOf(Label("m", "gone")).code, StatusCode::kNotFound);
