@@ -67,7 +67,8 @@ def test_pages_load_nothing_from_other_hosts(site):
 def test_links_to_source_files_are_text_and_those_to_pages_lead_there(site):
     home = (site / "index.html").read_text()
     assert 'href="late.html"' in home
-    assert "expansion_rule.h" in home
-    assert not re.search(r'href="[^"]*\.h"', home)
-    assert (site / "shares.svg").is_file()
-    assert 'src="shares.svg"' in home
+    assert 'src="loadtest.png"' in home
+    assert (site / "loadtest.png").is_file()
+    rule = (site / "wire.html").read_text()
+    assert "expansion_rule.h" in rule
+    assert not re.search(r'href="[^"]*\.h"', rule)
