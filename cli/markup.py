@@ -4,6 +4,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+import jinja2
+
 COLOURS = 8
 """The number of series that have distinct colours."""
 
@@ -16,8 +18,6 @@ def page(template: str, filters: dict[str, Callable[..., str]] | None = None, **
       filters: further filters of the template.
       values: `title`, `machine`, `settings` (by name) and what the template needs.
     """
-    import jinja2
-
     environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FunctionLoader(_read),
