@@ -12,126 +12,29 @@ from colcast.export.rows._facts import (
     has_rows,
     mixed,
     names,
-    plain,
     values,
 )
 from colcast.export.rows._op import Op, broadcast, rule
 
 # Atan2 is missing: its vectorised kernel answers infinities otherwise than its scalar one.
 ELEMENTS = [
-    "Abs",
-    "Acos",
-    "Acosh",
-    "AsString",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "BesselI0e",
-    "BesselI1e",
-    "Bucketize",
-    "Ceil",
-    "CheckNumerics",
-    "CheckNumericsV2",
-    "Cos",
-    "Cosh",
-    "DecodeBase64",
-    "Digamma",
-    "Elu",
-    "EncodeBase64",
-    "Erf",
-    "Erfc",
-    "Erfinv",
-    "Exp",
-    "Expm1",
-    "FakeQuantWithMinMaxArgs",
-    "Floor",
-    "Inv",
-    "Invert",
-    "IsFinite",
-    "IsInf",
-    "IsNan",
-    "LeakyRelu",
-    "Lgamma",
-    "Log",
-    "Log1p",
-    "LogicalNot",
-    "Ndtri",
-    "Neg",
-    "PreventGradient",
-    "Reciprocal",
-    "RegexFullMatch",
-    "RegexReplace",
-    "Relu",
-    "Relu6",
-    "Rint",
-    "Round",
-    "Rsqrt",
-    "Selu",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Square",
-    "StaticRegexFullMatch",
-    "StaticRegexReplace",
-    "StringLength",
-    "StringLower",
-    "StringStrip",
-    "StringToHashBucket",
-    "StringToHashBucketFast",
-    "StringToHashBucketStrong",
-    "StringToNumber",
-    "StringUpper",
-    "Tan",
-    "Tanh",
-    "UnicodeScript",
-    "UnicodeTranscode",
-    "Add",
-    "AddN",
-    "AddV2",
-    "ApproximateEqual",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "ClipByValue",
-    "Div",
-    "DivNoNan",
-    "Equal",
-    "FakeQuantWithMinMaxVars",
-    "FakeQuantWithMinMaxVarsPerChannel",
-    "FloorDiv",
-    "FloorMod",
-    "Greater",
-    "GreaterEqual",
-    "LeftShift",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalOr",
-    "Maximum",
-    "Minimum",
-    "Mod",
-    "Mul",
-    "MulNoNan",
-    "NotEqual",
-    "Pow",
-    "RealDiv",
-    "RightShift",
-    "SelectV2",
-    "SquaredDifference",
-    "StringJoin",
-    "Sub",
-    "Substr",
-    "TruncateDiv",
-    "TruncateMod",
-    "Xdivy",
-    "Xlog1py",
-    "Xlogy",
-]
+    "Abs", "Acos", "Acosh", "AsString", "Asin", "Asinh", "Atan", "Atanh", "BesselI0e",
+    "BesselI1e", "Bucketize", "Ceil", "CheckNumerics", "CheckNumericsV2", "Cos", "Cosh",
+    "DecodeBase64", "Digamma", "Elu", "EncodeBase64", "Erf", "Erfc", "Erfinv", "Exp", "Expm1",
+    "FakeQuantWithMinMaxArgs", "Floor", "Inv", "Invert", "IsFinite", "IsInf", "IsNan",
+    "LeakyRelu", "Lgamma", "Log", "Log1p", "LogicalNot", "Ndtri", "Neg", "PreventGradient",
+    "Reciprocal", "RegexFullMatch", "RegexReplace", "Relu", "Relu6", "Rint", "Round", "Rsqrt",
+    "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Square",
+    "StaticRegexFullMatch", "StaticRegexReplace", "StringLength", "StringLower", "StringStrip",
+    "StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber",
+    "StringUpper", "Tan", "Tanh", "UnicodeScript", "UnicodeTranscode", "Add", "AddN", "AddV2",
+    "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "ClipByValue", "Div", "DivNoNan",
+    "Equal", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "FloorDiv",
+    "FloorMod", "Greater", "GreaterEqual", "LeftShift", "Less", "LessEqual", "LogicalAnd",
+    "LogicalOr", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "NotEqual", "Pow", "RealDiv",
+    "RightShift", "SelectV2", "SquaredDifference", "StringJoin", "Sub", "Substr", "TruncateDiv",
+    "TruncateMod", "Xdivy", "Xlog1py", "Xlogy",
+]  # fmt: skip
 
 
 @rule(*ELEMENTS)
@@ -139,7 +42,7 @@ def elementwise(op: Op) -> Fact:
     made = arithmetic(op) or _of_a_list(op)
     if made:
         return made
-    facts, pads = [plain(fact) for fact in op.ins], frozenset[str]()
+    facts, pads = [fact.plain() for fact in op.ins], frozenset[str]()
     axes = facts[0].axes
     for fact in facts[1:]:
         axes, more = broadcast(op, axes, fact.axes)
@@ -206,7 +109,7 @@ def _of_a_list(op: Op) -> Fact | None:
     if op.type not in ("Less", "Sub"):
         return None
     one, other = op.ins
-    kind, _, name = str(other.of).partition(":")
+    kind, name = other.role
     if op.type == "Sub" and (one.of, other.of) == (f"ends:{name}", f"starts:{name}"):
         return Fact("rows", (R,), one.pads | other.pads, of=f"lengths:{name}")
     longest: Axis = (f"longest:{name}",)
@@ -244,7 +147,7 @@ def cast(op: Op) -> Fact:
 
 @rule("LookupTableFindV2", "LookupTableFind")
 def look_up(op: Op) -> Fact:
-    if op.ins[0].kind != "fixed" or plain(op.ins[2]).kind != "fixed":
+    if op.ins[0].kind != "fixed" or op.ins[2].plain().kind != "fixed":
         raise Mixes("rows choose the table")
     return values(op.ins[1:], (*op.ins[1].axes, *op.ins[2].axes))
 
@@ -256,7 +159,7 @@ def one_hot(op: Op) -> Fact:
         raise Mixes("the depth is a size of the run")
     if any(fact.axes for fact in op.ins[2:]):
         raise Mixes("its values are not scalars")
-    axes = list(plain(op.ins[0]).axes)
+    axes = list(op.ins[0].plain().axes)
     axes.insert(op.axis(0, op.attr("axis"), 1), depth)
     return values([op.ins[0], *op.ins[2:]], axes)
 
@@ -264,7 +167,7 @@ def one_hot(op: Op) -> Fact:
 @rule("Select")
 def select(op: Op) -> Fact:
     """A vector of conditions chooses whole rows of inputs of a higher rank."""
-    condition, *others = map(plain, op.ins)
+    condition, *others = (fact.plain() for fact in op.ins)
     axes, pads = broadcast(op, others[0].axes, others[1].axes)
     if len(condition.axes) == 1 < len(axes):
         condition = replace(condition, axes=(*condition.axes, *[()] * (len(axes) - 1)))
@@ -281,7 +184,7 @@ def bias_add(op: Op) -> Fact:
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(op: Op) -> list[Fact]:
-    if op.attr("is_training") or any(plain(fact).kind != "fixed" for fact in op.ins[1:]):
+    if op.attr("is_training") or any(fact.plain().kind != "fixed" for fact in op.ins[1:]):
         raise Mixes("it normalises with statistics over rows")
     if op.attr("data_format") != b"NHWC":
         raise Mixes("channels are the second dimension")

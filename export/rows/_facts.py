@@ -62,6 +62,32 @@ class Fact:
     same: bool = False
     why: str = ""
 
+    @property
+    def role(self) -> tuple[str, str]:
+        """The role and the list of `of`; "" if it has none."""
+        role, _, name = self.of.partition(":") if isinstance(self.of, str) else ("", "", "")
+        return role, name
+
+    def plain(self) -> "Fact":
+        """The fact of a tensor whose entries are used as values.
+
+        Raises:
+            Mixes: a position of a row, or the number of rows, would become a value.
+        """
+        if self.kind == "size":
+            if None in self.sizes or has_rows(*self.sizes):
+                raise Mixes("the number of rows is used as a value")
+            return Fact("fixed", self.axes, self.pads | lists_in(self.sizes))
+        if self.kind not in ("fixed", "rows"):
+            raise Mixes("the position of a row is used as a value")
+        return self
+
+    def moved(self, axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> "Fact":
+        """The fact of the same entries in other dimensions."""
+        if self.kind == "ids":
+            return replace(self, axes=tuple(axes), pads=self.pads | more)
+        return values([self], axes, more)
+
 
 def mixed(why: str) -> Fact:
     return Fact("mixed", why=why)
@@ -207,31 +233,9 @@ def _shown(factor: Factor) -> str:
     return str(factor).replace(_STEP, ",").replace(_EXPR, " by ")
 
 
-def moved(fact: Fact, axes: Axes, more: frozenset[str] = frozenset()) -> Fact:
-    """The fact of the same entries in other dimensions."""
-    if fact.kind == "ids":
-        return replace(fact, axes=axes, pads=fact.pads | more)
-    return values([fact], axes, more)
-
-
-def plain(fact: Fact) -> Fact:
-    """The fact of a tensor whose entries are used as values.
-
-    Raises:
-        Mixes: a position of a row, or the number of rows, would become a value.
-    """
-    if fact.kind == "size":
-        if None in fact.sizes or has_rows(*fact.sizes):
-            raise Mixes("the number of rows is used as a value")
-        return Fact("fixed", fact.axes, fact.pads | lists_in(fact.sizes))
-    if fact.kind not in ("fixed", "rows"):
-        raise Mixes("the position of a row is used as a value")
-    return fact
-
-
 def values(facts: Iterable[Fact], axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> Fact:
     """The fact of values computed from all these tensors, each row's from its own."""
-    facts, axes = [plain(fact) for fact in facts], tuple(axes)
+    facts, axes = [fact.plain() for fact in facts], tuple(axes)
     pads = more.union(*(fact.pads for fact in facts))
     of_rows = any(fact.kind == "rows" for fact in facts) or has_rows(*axes)
     same = of_rows and not pads and all(fact.kind == "fixed" or fact.same for fact in facts)

@@ -19,7 +19,6 @@ from colcast.export.rows._facts import (
     list_of,
     lists_in,
     names,
-    plain,
     values,
     width,
 )
@@ -38,7 +37,7 @@ def handed_over(role: str, name: str) -> Fact:
 
 def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, list[Axis]]:
     """A sparse tensor whose first dimension is the rows: its indices, values and dense shape."""
-    fact, own, sizes = op.ins[indices], plain(op.ins[held]), op.entries(shape)
+    fact, own, sizes = op.ins[indices], op.ins[held].plain(), op.entries(shape)
     if fact.kind != "indices" or fact.of != R or not has_rows(fact.axes[0]) or sizes[:1] != [R]:
         raise Mixes("it is unknown which rows the positions belong to")
     if own.axes and not aligned(own.axes[0], fact.axes[0]):
@@ -50,7 +49,7 @@ def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, li
 
 
 def _default(op: Op, index: int) -> Fact:
-    fact = plain(op.ins[index])
+    fact = op.ins[index].plain()
     if fact.kind != "fixed":
         raise Mixes("one row's value fills other rows")
     return fact
@@ -115,7 +114,7 @@ def sparse_slice(op: Op) -> list[Fact]:
 @rule("SparseTensorDenseMatMul")
 def sparse_mat_mul(op: Op) -> Fact:
     _, held, _ = _sparse(op, 0, 1, 2)
-    table = plain(op.ins[3])
+    table = op.ins[3].plain()
     if table.kind != "fixed" or op.attr("adjoint_a") or op.attr("adjoint_b"):
         raise Mixes("rows are summed")
     return values([held, table], (R, *table.axes[1:]), lists_in(table.axes[:1]))
@@ -134,7 +133,7 @@ def cross(op: Op) -> list[Fact]:
     """Every combination of a row's entries; a dense list is crossed with what fills its end."""
     n = op.attr("N")
     sparse = [_sparse(op, index, n + index, 2 * n + index) for index in range(n)]
-    others = [plain(fact) for fact in op.ins[3 * n :]]
+    others = [fact.plain() for fact in op.ins[3 * n :]]
     dense = [fact for fact in others if len(fact.axes) == 2]
     if any(fact.axes[0] != R for fact in dense) or not (sparse or dense):
         raise Mixes("every row is combined with every other")
@@ -157,8 +156,8 @@ def cross(op: Op) -> list[Fact]:
 
 @rule("StringSplitV2", "StringSplit")
 def split_strings(op: Op) -> list[Fact]:
-    text = plain(op.ins[0])
-    if text.axes != (R,) or any(plain(fact).kind != "fixed" for fact in op.ins[1:]):
+    text = op.ins[0].plain()
+    if text.axes != (R,) or any(fact.plain().kind != "fixed" for fact in op.ins[1:]):
         raise Mixes("it is unknown which rows the strings belong to")
     pads = text.pads.union(*(fact.pads for fact in op.ins[1:]))
     name = f"?{op.name}"
@@ -176,7 +175,7 @@ def sparse_segments(op: Op) -> Fact:
     if ids.kind == "ids":
         if not isinstance(ids.of, tuple) or not aligned(ids.of, data.axes[0]):
             raise Mixes("positions in one dimension are used in another")
-        held = replace(plain(data), pads=data.pads | ids.pads)
+        held = replace(data.plain(), pads=data.pads | ids.pads)
         return _by_rows(op, [held], ids.axes, rows, data.axes[1:], 3)
     if has_rows(*data.axes):
         raise Mixes("positions may point to other rows")
@@ -217,13 +216,13 @@ def count_values(op: Op) -> Fact:
     """How many entries each row has, or how many of each value."""
     ids, _, weights = op.ins
     (size,) = op.entries(1)
-    if plain(weights).kind != "fixed" or weights.axes != ((0,),) or size is None:
+    if weights.plain().kind != "fixed" or weights.axes != ((0,),) or size is None:
         raise Mixes("counts are weighted, or their number is unknown")
     of_rows = ids.kind == "ids" and ids.of == R and len(ids.axes) == 1 and size == R
     if of_rows and not op.attr("binary_output"):
         pads = ids.pads | lists_in(ids.axes)
         return Fact("rows", (R,), pads, of=f"lengths:{list_of(ids.axes[0])}")
-    if len(plain(ids).axes) != 2:
+    if len(ids.plain().axes) != 2:
         raise Mixes("values of all rows are counted")
     return reduced(ids, ids.axes[1:], (ids.axes[0], size))
 
@@ -232,7 +231,7 @@ def count_values(op: Op) -> Fact:
 def ragged_to_dense(op: Op) -> Fact:
     """Makes each list a row, which is filled up to the longest or cut to a given length."""
     name, pads = _partition(op)
-    held, default = plain(op.ins[1]), _default(op, 2)
+    held, default = op.ins[1].plain(), _default(op, 2)
     if not aligned(held.axes[0], elements(name)):
         raise Mixes(meeting(held.axes[0], elements(name)))
     wanted: list[Axis | None] = op.entries(0) if op.ins[0].axes else [None, None]
@@ -246,7 +245,7 @@ def _partition(op: Op) -> tuple[str, frozenset[str]]:
     """The list whose entries a ragged tensor has, by row splits or by the row of each entry."""
     kinds = [kind.decode() for kind in op.attr("row_partition_types")]
     last = op.ins[-1]
-    role, _, name = str(last.of).partition(":")
+    role, name = last.role
     if kinds == ["ROW_SPLITS"] and role == "splits":
         return name, last.pads
     of_rows = last.kind == "ids" and last.of == R
@@ -257,8 +256,8 @@ def _partition(op: Op) -> tuple[str, frozenset[str]]:
 
 @rule("RaggedTensorToSparse")
 def ragged_to_sparse(op: Op) -> list[Fact]:
-    splits, held = op.ins[0], plain(op.ins[-1])
-    role, _, name = str(splits.of).partition(":")
+    splits, held = op.ins[0], op.ins[-1].plain()
+    role, name = splits.role
     if len(op.ins) != 2 or role != "splits" or not aligned(held.axes[0], elements(name)):
         raise Mixes("lists are ragged in several dimensions")
     indices = replace(handed_over("indices", name), pads=splits.pads)

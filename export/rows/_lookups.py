@@ -15,7 +15,6 @@ from colcast.export.rows._facts import (
     has_rows,
     list_of,
     lists_in,
-    plain,
     values,
     width,
 )
@@ -87,7 +86,8 @@ def gather_nd(op: Op) -> Fact:
 @rule("LowerBound", "UpperBound")
 def search(op: Op) -> Fact:
     """For each value, its place among sorted numbers."""
-    (sorted_, wanted), pads = map(plain, op.ins), lists_in(op.ins[0].axes[1:])
+    sorted_, wanted = (fact.plain() for fact in op.ins)
+    pads = lists_in(sorted_.axes[1:])
     if has_rows(*sorted_.axes[1:]):
         raise Mixes("rows are sorted")
     _, more = equal(sorted_.axes[0], wanted.axes[0])
@@ -97,7 +97,7 @@ def search(op: Op) -> Fact:
 @rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(op: Op) -> list[Fact]:
     """Each distinct value, which belongs to all rows that have it; -0 and 0 would be one value."""
-    fact = plain(op.ins[0])
+    fact = op.ins[0].plain()
     if op.operation.inputs[0].dtype.base_dtype.is_floating:
         raise Mixes("0 and -0 count as one value")
     if len(fact.axes) != 1 or not has_rows(*fact.axes):
@@ -111,8 +111,8 @@ def unique(op: Op) -> list[Fact]:
 @rule("Where")
 def where(op: Op) -> Fact:
     """The positions of entries that a mask chooses."""
-    fact = plain(op.ins[0])
-    role, _, name = str(fact.of).partition(":")
+    fact = op.ins[0].plain()
+    role, name = fact.role
     step = op.origins[0]
     if len(fact.axes) == 1 and has_rows(*fact.axes):
         (into,) = fact.axes

@@ -12,9 +12,7 @@ from colcast.export.rows._facts import (
     dim,
     has_rows,
     lists_in,
-    moved,
     names,
-    plain,
     values,
     width,
 )
@@ -67,7 +65,7 @@ def _sizes(op: Op, which: Sequence[int]) -> Fact:
 
 def _splits(op: Op, facts: Sequence[Fact]) -> Fact:
     """0 and the ends of lists: their row splits."""
-    role, _, name = str(facts[-1].of).partition(":")
+    role, name = facts[-1].role
     if len(facts) != 2 or role != "ends" or op.numbers(0) != [0] or facts[0].axes != ((),):
         raise Mixes("the position of a row is used as a value")
     return Fact("splits", ((f"splits:{name}",),), facts[-1].pads, of=f"splits:{name}")
@@ -75,7 +73,7 @@ def _splits(op: Op, facts: Sequence[Fact]) -> Fact:
 
 def _indices(facts: Sequence[Fact], number: int) -> Fact:
     """The rows of entries beside other numbers of theirs."""
-    first, others = facts[0], [plain(fact) for fact in facts[1:]]
+    first, others = facts[0], [fact.plain() for fact in facts[1:]]
     if any(len(fact.axes) != 2 for fact in facts):
         raise Mixes("positions are concatenated")
     rest, _ = same_shape(facts, number)
@@ -98,7 +96,7 @@ def split(op: Op) -> list[Fact]:
         raise Mixes("rows or lists are split")
     before, after = fact.axes[:number], fact.axes[number + 1 :]
     if op.type == "Unpack":
-        return [moved(fact, (*before, *after))] * pieces
+        return [fact.moved((*before, *after))] * pieces
     if op.type == "Split":
         whole = fact.axes[number]
         sizes = [op.open() if names([whole]) else dim(count(whole) // pieces)] * pieces
@@ -108,7 +106,7 @@ def split(op: Op) -> list[Fact]:
         if not names([fact.axes[number]]):
             rest = dim(count(fact.axes[number]) - sum(each for each in given if each >= 0))
         sizes = [rest if each < 0 else dim(each) for each in given]
-    return [moved(fact, (*before, each, *after)) for each in sizes]
+    return [fact.moved((*before, each, *after)) for each in sizes]
 
 
 def columns(fact: Fact, which: Sequence[int], *, alone: bool) -> Fact:
@@ -129,7 +127,7 @@ def columns(fact: Fact, which: Sequence[int], *, alone: bool) -> Fact:
 def pad(op: Op) -> Fact:
     made, pads = [], frozenset[str]()
     around = np.reshape(op.numbers(1), [-1, 2]).tolist()
-    if any(plain(fact).axes for fact in op.ins[2:]):
+    if any(fact.plain().axes for fact in op.ins[2:]):
         raise Mixes("the padding is not a scalar")
     for number, (each, (before, after)) in enumerate(zip(op.ins[0].axes, around, strict=True)):
         lists = lists_in([each])
@@ -148,8 +146,8 @@ def pad(op: Op) -> Fact:
 
 @rule("ReverseV2", "Roll")
 def turned(op: Op) -> Fact:
-    fact = plain(op.ins[0])
-    if op.type == "Roll" and plain(op.ins[1]).kind != "fixed":
+    fact = op.ins[0].plain()
+    if op.type == "Roll" and op.ins[1].plain().kind != "fixed":
         raise Mixes("rows decide how far others are moved")
     along = op.numbers(1 if op.type == "ReverseV2" else 2)
     made = reduced(fact, [fact.axes[op.axis(0, number)] for number in along], fact.axes)
@@ -158,7 +156,7 @@ def turned(op: Op) -> Fact:
 
 @rule("Reverse")
 def reverse(op: Op) -> Fact:
-    fact, which = plain(op.ins[0]), op.numbers(1)
+    fact, which = op.ins[0].plain(), op.numbers(1)
     along = [each for each, turns in zip(fact.axes, which, strict=True) if turns]
     return reduced(fact, along, fact.axes)
 
@@ -181,13 +179,13 @@ def repeat(op: Op) -> Fact:
         made.append(dim(*times, *each))
     if tuple(made) == fact.axes:
         return fact
-    return moved(fact, tuple(made), within(made))
+    return fact.moved(tuple(made), within(made))
 
 
 @rule("Fill")
 def fill(op: Op) -> Fact:
     sizes = op.entries(0)
-    if None in sizes or plain(op.ins[1]).kind != "fixed":
+    if None in sizes or op.ins[1].plain().kind != "fixed":
         raise Mixes("one row's value fills all rows")
     return values([op.ins[1]], [each or () for each in sizes])
 
@@ -207,6 +205,6 @@ def numbers(op: Op) -> Fact:
 
 @rule("MatrixBandPart")
 def band(op: Op) -> Fact:
-    if has_rows(*op.ins[0].axes[-2:]) or any(plain(fact).kind != "fixed" for fact in op.ins[1:]):
+    if has_rows(*op.ins[0].axes[-2:]) or any(fact.plain().kind != "fixed" for fact in op.ins[1:]):
         raise Mixes("rows are selected by position")
     return values(op.ins, op.ins[0].axes)

@@ -13,7 +13,6 @@ from colcast.export.rows._facts import (
     has_rows,
     lists_in,
     names,
-    plain,
     values,
     width,
 )
@@ -35,7 +34,7 @@ def reduce(op: Op) -> Fact:
     keep = op.attr("keep_dims")
     if fact.kind == "size" and op.type == "Prod" and None not in fact.sizes and gone:
         return Fact("size", ((),) if keep else (), sizes=(dim(*flat(fact.sizes)),))
-    role, _, name = str(fact.of).partition(":")
+    role, name = fact.role
     if op.type == "Max" and role == "lengths" and fact.axes == (R,) and gone:
         return Fact("size", ((),) if keep else (), sizes=((f"longest:{name}",),))
     left = [() if n in gone else each for n, each in enumerate(fact.axes) if keep or n not in gone]
@@ -61,7 +60,7 @@ def softmax(op: Op) -> Fact:
 @rule("Cumsum", "Cumprod")
 def cumulate(op: Op) -> Fact:
     number, fact = op.axis(0, op.numbers(1)[0]), op.ins[0]
-    role, _, name = str(fact.of).partition(":")
+    role, name = fact.role
     plainly = op.type == "Cumsum" and not op.attr("exclusive") and not op.attr("reverse")
     if plainly and role == "lengths" and fact.axes == (R,):
         return Fact("splits", (R,), fact.pads, of=f"ends:{name}")
@@ -79,7 +78,7 @@ def top_k(op: Op) -> list[Fact]:
 @rule("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def product(op: Op) -> Fact:
     turned = ("transpose_a", "transpose_b") if op.type == "MatMul" else ("adj_x", "adj_y")
-    a, b = (plain(fact).axes for fact in op.ins)
+    a, b = (fact.plain().axes for fact in op.ins)
     a = (*a[:-2], a[-1], a[-2]) if op.attr(turned[0]) else a
     b = (*b[:-2], b[-1], b[-2]) if op.attr(turned[1]) else b
     batch, pads = broadcast(op, a[:-2], b[:-2])
@@ -109,8 +108,8 @@ def einsum(op: Op) -> Fact:
 
 @rule("Conv2D", "DepthwiseConv2dNative", "MaxPool", "AvgPool")
 def convolve(op: Op) -> Fact:
-    fact = plain(op.ins[0])
-    if any(plain(each).kind != "fixed" for each in op.ins[1:]):
+    fact = op.ins[0].plain()
+    if any(each.plain().kind != "fixed" for each in op.ins[1:]):
         raise Mixes("a filter depends on rows")
     if op.attr("data_format") != b"NHWC" or len(fact.axes) != 4:
         raise Mixes("channels are the second dimension")

@@ -15,7 +15,6 @@ from colcast.export.rows._facts import (
     has_rows,
     is_open,
     lists_in,
-    moved,
     names,
 )
 from colcast.export.rows._op import Op, rule, within
@@ -157,4 +156,4 @@ def squeeze(op: Op) -> Fact:
 def transpose(op: Op) -> Fact:
     fact = op.ins[0]
     axes = tuple(fact.axes[op.axis(0, number)] for number in op.numbers(1))
-    return replace(fact, axes=axes) if fact.kind == "indices" else moved(fact, axes)
+    return replace(fact, axes=axes) if fact.kind == "indices" else fact.moved(axes)

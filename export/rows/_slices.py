@@ -11,7 +11,6 @@ from colcast.export.rows._facts import (
     dim,
     has_rows,
     lists_in,
-    moved,
     names,
     width,
 )
@@ -39,7 +38,7 @@ def slice_(op: Op) -> Fact:
             made.append(wanted)
         else:
             made.append(_cut(op, number, each, slice(start, None, 1)))
-    return moved(fact, tuple(made), pads)
+    return fact.moved(tuple(made), pads)
 
 
 def _sizes(fact: Fact, which: slice) -> Fact:
@@ -124,7 +123,7 @@ def strided_slice(op: Op) -> Fact:
         if made[:1] != [fact.axes[0]]:
             raise Mixes("positions are sliced")
         return columns(fact, of_indices, alone=alone)
-    return moved(fact, (*made, *fact.axes[number:]), pads)
+    return fact.moved((*made, *fact.axes[number:]), pads)
 
 
 def _sliced(
@@ -151,7 +150,7 @@ def _sliced(
 
 def _of_splits(fact: Fact, part: Sequence[int | None], shrinks: int) -> Fact:
     """Row splits without the last, where lists start, or without the first, where they end."""
-    role, _, name = str(fact.of).partition(":")
+    role, name = fact.role
     start, stop, step = part
     if role == "splits" and step == 1 and not shrinks:
         if start in (0, None) and stop == -1:
