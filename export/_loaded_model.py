@@ -23,7 +23,7 @@ from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._ops import is_compiled
 from colcast.export.graph._signature import read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
-from colcast.export.rows._independence import Independence, candidates
+from colcast.export.rows._independence import Independence, candidates, judge
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows
@@ -172,8 +172,12 @@ class LoadedModel:
             )
         except ExportError as error:
             return Independence(False, str(error))
-        user = self._observed.user_facts(name) if self._observed and name != columnar else {}
-        found = candidates(self._meta_graph, self._session, signature, user)
+        observed = self._observed
+        if observed and name == columnar:
+            found = judge(observed.watched.facts, signature.outputs)
+        else:
+            user = observed.user_facts(name) if observed else {}
+            found = candidates(self._meta_graph, self._session, signature, user)
         if not found.rows:
             return found
         run = Probe(self._session, signature.inputs, signature.outputs)

@@ -112,7 +112,11 @@ def find_independence(
         given: facts about the inputs, and about other tensors that the caller knows.
         outputs: tensors by the signature's key.
     """
-    facts = Walk(graph, session, given).facts
+    return judge(Walk(graph, session, given).facts, outputs)
+
+
+def judge(facts: Mapping[str, Fact], outputs: Mapping[str, str]) -> Independence:
+    """What the facts about a signature's outputs say."""
     lists: set[str] = set()
     for key, tensor in outputs.items():
         rows, found = verdict(facts[tensor])

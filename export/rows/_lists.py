@@ -100,7 +100,7 @@ def sparse_slice(op: Op) -> list[Fact]:
     fact, held, sizes = _sparse(op, 0, 1, 2)
     start, (rows, wanted) = op.numbers(3), op.entries(4)
     every = rows == R or (rows and not names([rows]) and int(rows[0]) > 2**30)
-    if start[0] != 0 or start[1] < 0 or not every or wanted is None or len(sizes) != 2:
+    if start[0] or start[1] < 0 or not every or not wanted or len(sizes) != 2 or fact.sizes:
         raise Mixes("rows are sliced")
     step = f"[{start[1]}:{wanted}]"
     part = elements(chosen(list_of(fact.axes[0]), step))

@@ -17,7 +17,6 @@ from colcast.export.rows._facts import (
     width,
 )
 from colcast.export.rows._op import Op, count, rule, same_shape, within
-from colcast.export.rows._reduce import reduced
 
 
 @rule("Concat", "ConcatV2", "Pack")
@@ -144,21 +143,16 @@ def pad(op: Op) -> Fact:
     return values([op.ins[0], *op.ins[2:]], made, pads)
 
 
-@rule("ReverseV2", "Roll")
+@rule("Reverse", "ReverseV2", "Roll")
 def turned(op: Op) -> Fact:
-    fact = op.ins[0].plain()
-    if op.type == "Roll" and op.ins[1].plain().kind != "fixed":
-        raise Mixes("rows decide how far others are moved")
-    along = op.numbers(1 if op.type == "ReverseV2" else 2)
-    made = reduced(fact, [fact.axes[op.axis(0, number)] for number in along], fact.axes)
-    return values([made, *op.ins[1:2]] if op.type == "Roll" else [made], fact.axes, made.pads)
-
-
-@rule("Reverse")
-def reverse(op: Op) -> Fact:
-    fact, which = op.ins[0].plain(), op.numbers(1)
-    along = [each for each, turns in zip(fact.axes, which, strict=True) if turns]
-    return reduced(fact, along, fact.axes)
+    """Moves entries along dimensions; no row decides how far."""
+    axes, given = op.ins[0].axes, op.numbers(2 if op.type == "Roll" else 1)
+    if op.type == "Reverse":
+        given = [number for number, turns in enumerate(given) if turns]
+    along = [axes[op.axis(0, number)] for number in given]
+    if has_rows(*along) or any(fact.plain().kind != "fixed" for fact in op.ins[1:]):
+        raise Mixes("rows are moved, or decide how far others are")
+    return values(op.ins, axes, lists_in(along))
 
 
 @rule("Tile", "BroadcastTo")

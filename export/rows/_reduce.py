@@ -32,6 +32,8 @@ def reduce(op: Op) -> Fact:
     fact = op.ins[0]
     gone = {op.axis(0, number) for number in op.numbers(1)}
     keep = op.attr("keep_dims")
+    if not gone and op.type == "ReduceJoin":
+        raise Mixes("it is unknown what it joins")
     if fact.kind == "size" and op.type == "Prod" and None not in fact.sizes and gone:
         return Fact("size", ((),) if keep else (), sizes=(dim(*flat(fact.sizes)),))
     role, name = fact.role

@@ -48,7 +48,8 @@ class Walk:
         """
         self.facts: dict[str, Fact] = dict(given)
         self._graph, self._session = graph, session
-        self._counts = {f"{f.of}".removeprefix("counts:"): producer(t) for t, f in given.items()}
+        roles = {tensor: fact.role for tensor, fact in given.items()}
+        self._counts = {name: producer(t) for t, (role, name) in roles.items() if role == "counts"}
         self._known: set[str] = set()  # tensors with the same numbers in every run
         self._origins: dict[str, str] = {}
         weights = computed_from_weights(graph)

@@ -141,8 +141,9 @@ def _by_user(exported: Exported, original: Original, asked: Asked, whole: Output
     If an output has no rows, all users are scored at once, because the request must be refused.
     """
     kinds = {feature["kind"] for feature in exported.record["features"].values()}
+    alone = exported.model.expected in (Expected.INDEPENDENT, Expected.REFUSED)
     as_sent = exported.model.expected is Expected.LENGTH and not kinds & {"var_len", "ragged"}
-    if len(asked.users) == 1 or exported.model.expected is Expected.INDEPENDENT or as_sent:
+    if len(asked.users) == 1 or alone or as_sent:
         return whole
     rows, row_to_user = asked.rows, np.array(asked.row_to_user)
     joined: Outputs = {}

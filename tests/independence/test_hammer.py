@@ -124,11 +124,12 @@ def test_independent_models_keep_their_stages(group: Models) -> None:
             continue
         independence = exported.record["independence"]
         assert independence.keys() >= STAGES, name
-        own = list(exported.model.own_length)
+        own = set(exported.model.own_length)
+        assert own == {name for each in independence.values() for name in each["own_length"]}, name
         for signature, found in independence.items():
             assert (found["rows"], found["why_not"]) == (True, ""), (name, signature)
-            lists = {"columnar_user": [own], "columnar": [own, []]}.get(signature, [[]])
-            assert found["own_length"] in lists, (name, signature)
+            users = exported.user_features() & {*found["own_length"]}
+            assert not users or signature in ("columnar", "columnar_user"), (name, signature)
         assert exported.record["parts"]["users_per_run"] == exported.model.users_per_run, name
 
 
@@ -139,6 +140,14 @@ def test_interacting_models_are_found(group: Models) -> None:
                 found = exported.record["independence"][signature]
                 assert not found["rows"], (name, signature)
                 assert found["why_not"], (name, signature)
+
+
+def test_models_with_ops_of_no_class_are_refused_by_name(group: Models) -> None:
+    for name, exported in group.items():
+        if exported.model.expected is Expected.REFUSED:
+            found = exported.record["independence"]["columnar"]
+            assert not found["rows"], name
+            assert found["why_not"].endswith(")"), found["why_not"]
 
 
 def test_models_that_read_padding_name_the_list(group: Models) -> None:

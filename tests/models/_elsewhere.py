@@ -89,7 +89,8 @@ def _ranker(name: str, masked: bool, expected: Expected, why: str) -> RankingMod
     def build(folder: Path) -> None:
         ranker.save(folder, masked)
 
-    return RankingModel(name, build, ranker.SPEC, expected, why, row=row)
+    own = ("user_words",) if masked else ()
+    return RankingModel(name, build, ranker.SPEC, expected, why, row=row, own_length=own)
 
 
 def _zoo(name: str, base_path: Callable[[Path], Path], draw: Any, **more: Any) -> RankingModel:
@@ -143,5 +144,6 @@ MODELS = [
         lambda _: ZOO["movielens"].saved_model(),
         lambda seed: ZOO["movielens"].requests([1], seed % 900)[0],
         slow=True,
+        own_length=("movie_genres", "movie_title", "user_liked"),
     ),
 ]

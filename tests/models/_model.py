@@ -19,6 +19,7 @@ class Expected(StrEnum):
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
     LENGTH = "length"  # how far lists are padded
+    REFUSED = "refused"  # nothing else, but the rule has no class for an op
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class RankingModel(Model):
       parses: whether it takes tf.Examples; otherwise it takes tensors.
       users_per_run: for an independent model, "one" if gathering its states would cost more than it
           saves.
-      own_length: for an independent model, the user's lists that must be equally long in one run,
+      own_length: for an independent model, the lists that must be equally long in one run,
           because a state has an entry per value, or a softmax weights padding.
       recorded: whether the export needs recorded rows, because it refuses generated ones.
       slow: whether saving and exporting it takes more than five seconds.

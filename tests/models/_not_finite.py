@@ -111,7 +111,13 @@ MODELS = [
         for name, function in _OF_PRICE.items()
     ),
     written_model("nan_empty_title", _empty_title, TITLES, "the mean of no words", row=_TITLE),
-    written_model("nan_empty_history", _empty_history, HISTORY, "the mean of a user's empty list"),
+    written_model(
+        "nan_empty_history",
+        _empty_history,
+        HISTORY,
+        "the mean of a user's empty list",
+        own_length=("user_history",),
+    ),
     written_model("nan_between_both", _between_both, SPEC, "of user and item together"),
     written_model("nan_no_bias", _no_bias, SPEC, "a product without a bias: its NaN stays"),
     written_model("nan_one_unit", _one_unit, SPEC, "a Relu is the score"),
@@ -123,6 +129,6 @@ MODELS = [
         "rare_branch", _rare_branch, SPEC, "a branch for all", expected=Expected.INTERACTING
     ),
     RankingModel(
-        "switched_off", _save_switched, SPEC, Expected.INDEPENDENT, "a branch that is never taken"
+        "switched_off", _save_switched, SPEC, Expected.REFUSED, "a branch that is never taken"
     ),
 ]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ._model import Row, row_of
+from ._model import Expected, Row, row_of
 from ._weights import HISTORY, SPEC, Features, Weights, written_model
 
 STEPS = {
@@ -137,14 +137,26 @@ MODELS = [
     written_model("dot_interaction", _dot_interaction, SPEC, "boolean_mask of a triangle, in DLRM"),
     written_model("dot_of_constants", _dot_of_constants, SPEC, "the same by a constant mask"),
     written_model("calibration", _calibration, SPEC, "gather(batch_dims=1) of one entry"),
-    written_model("map_over_rows", _map_over_rows, SPEC, "map_fn with a branch on each row"),
-    written_model("whitened", _whitened, SPEC, "a triangular system for all rows"),
+    written_model(
+        "map_over_rows",
+        _map_over_rows,
+        SPEC,
+        "map_fn with a branch on each row",
+        expected=Expected.REFUSED,
+    ),
+    written_model(
+        "whitened",
+        _whitened,
+        SPEC,
+        "a triangular system for all rows",
+        expected=Expected.REFUSED,
+    ),
     written_model(
         "attention_by_counts",
         _attention,
         HISTORY,
         "sequence_mask of bincount, in DIN",
-        own_length=("user_history",),
+        expected=Expected.REFUSED,
     ),
     written_model("transformer", _transformer, STEPS, "attention, in BST", row=_short_steps),
     written_model("evolution", _evolution, STEPS, "gated steps, in DIEN", row=_short_steps),

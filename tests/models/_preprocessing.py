@@ -117,5 +117,6 @@ MODELS = [
         COLUMNS,
         Expected.INDEPENDENT,
         "columns as Estimators have them, crossed ones too",
+        own_length=("item_shops",),
     ),
 ]

@@ -26,7 +26,8 @@ def keras_model(make: Make, spec: Features, why: str, **more: Any) -> RankingMod
         module.layers = list(_closed_over(score))
         save_parser(folder, module, spec, lambda features: {"score": score(features)})
 
-    return RankingModel(make.__name__, save, spec, Expected.INDEPENDENT, why, **more)
+    expected = more.pop("expected", Expected.INDEPENDENT)
+    return RankingModel(make.__name__, save, spec, expected, why, **more)
 
 
 def _closed_over(function: Any) -> Iterator[Any]:
