@@ -1,7 +1,7 @@
 # make demo  real MovieLens candidates, ranked end to end
 # make test  linters, C++ tests, Python tests, end-to-end tests
 # make bench measures formats, states, protocols and so on; ROWS="papers text" selects other rows
-# make fuzz  the wire format against protobuf and TensorFlow, HTTP/2, REST, files: FUZZ_SECONDS (60) each
+# make fuzz  the independence rule, the wire format against protobuf and TensorFlow, HTTP/2, REST, files: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/compatibility.md)
 # make docs  the documentation as a site, in build/site
 # make wheels  colcast and colcast-server as wheels, in build/wheels

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the fuzzers of server/fuzz and server/engine/fuzz and runs each for FUZZ_SECONDS (default 60). Starts from the
+# Runs the fuzzer of the independence rule (tests/rows/fuzz.py), then builds those of server/fuzz and server/engine/fuzz,
+# each for FUZZ_SECONDS (default 60). Starts from the
 # inputs in tests/hostile/corpus.tar.gz, and adds inputs that reach new code to that archive. Leaves inputs that fail in
 # build/fuzz/found. After fixing the error, copy the input to build/fuzz/corpus/NAME and run
 # `scripts/corpus.sh pack build/fuzz/corpus`.
@@ -36,6 +37,13 @@ fuzz() {  # program, folder of its inputs, options
   echo "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log.log") executions, no failure;" \
     "$after inputs kept, $((after - before)) of them new"
 }
+
+echo "fuzzing the independence rule for $seconds s (log: build/fuzz/rows.log)"
+if ! .venv/bin/python -m tests.rows.fuzz --seconds "$seconds" --first "$RANDOM" > build/fuzz/rows.log 2>&1; then
+  grep -A 30 -E "^seed |Error" build/fuzz/rows.log >&2
+  exit 1
+fi
+grep UNSOUND build/fuzz/rows.log
 
 build build/fuzz/engine server/engine/fuzz
 ninja -C build/fuzz/engine --quiet

@@ -4,7 +4,7 @@
 is expected from the export. `_interacting` has list-wise models, `_lengths` models whose result
 depends on how far lists are padded. The models of `_towers`, `_histories`, `_preprocessing`,
 `_papers` and, with NaN inside, `_not_finite` score each candidate by itself. `_hostile` has lists
-of every kind with NaN, infinities and empty lists. `_elsewhere` has the
+of every kind with NaN, infinities and empty lists, `_public` public shapes. `_elsewhere` has the
 models of the exporter's tests and of the zoo. `SERVED` has small models that several tests serve. A
 model that only one test needs may stay beside that test.
 """
@@ -21,6 +21,7 @@ from ._model import Expected, Model, RankingModel, ServedModel
 from ._not_finite import MODELS as _NOT_FINITE
 from ._papers import MODELS as _PAPERS
 from ._preprocessing import MODELS as _PREPROCESSING
+from ._public import MODELS as _PUBLIC
 from ._served import MODELS as _SERVED
 from ._towers import MODELS as _TOWERS
 
@@ -30,7 +31,7 @@ RANKING: dict[str, RankingModel] = {
     model.name: model
     for models in (
         *(_INTERACTING, _LENGTHS, _TOWERS, _HISTORIES, _PREPROCESSING),
-        *(_NOT_FINITE, _HOSTILE, _PAPERS, _ELSEWHERE),
+        *(_NOT_FINITE, _HOSTILE, _PUBLIC, _PAPERS, _ELSEWHERE),
     )
     for model in models
 }

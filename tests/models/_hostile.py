@@ -79,7 +79,7 @@ def _lengths(f: Features, name: str) -> Any:
     )
 
 
-def _attended(steps: Any, there: Any, w: Weights) -> Any:
+def attended(steps: Any, there: Any, w: Weights) -> Any:
     """Self-attention over steps [rows, length, width], then their masked mean."""
     width = steps.shape[-1]
     q, k, v = (tf.tensordot(steps, w(width, 8), 1) for _ in range(3))
@@ -91,19 +91,19 @@ def _attended(steps: Any, there: Any, w: Weights) -> Any:
 def _history_and_dwell(f: Features, w: Weights) -> Any:
     embedded = w.table(dense(f, "user_history"))
     both = tf.concat([embedded, dense(f, "user_dwell")[..., None]], -1)
-    return _attended(tf.where(tf.math.is_finite(both), both, 0.0), mask(f, "user_history"), w)
+    return attended(tf.where(tf.math.is_finite(both), both, 0.0), mask(f, "user_history"), w)
 
 
 def _history_and_target(f: Features, w: Weights) -> Any:
     item = w.table(f["item_id"])[:, None]
     steps = tf.concat([w.table(dense(f, "user_history")), item], 1)
     there = tf.concat([mask(f, "user_history"), tf.ones_like(item[..., 0])], 1)
-    return _attended(steps, there, w)
+    return attended(steps, there, w)
 
 
 def _with_positions(f: Features, w: Weights) -> Any:
     embedded = w.table(dense(f, "user_history"))
-    return _attended(embedded + w(8, 8)[: tf.shape(embedded)[1]], mask(f, "user_history"), w)
+    return attended(embedded + w(8, 8)[: tf.shape(embedded)[1]], mask(f, "user_history"), w)
 
 
 def _ragged_attention(f: Features, w: Weights) -> Any:

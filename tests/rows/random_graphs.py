@@ -1,358 +1,424 @@
-"""Graphs of random ops, most of which rearrange rows or lists.
+"""Random programs over columns: each runs on any rows, and builds the same graph.
 
-A list of numbers determines a graph: each choice of an op, an operand or an argument uses the next
-number, so Hypothesis can shrink a failing graph by dropping numbers.
+A program is a list of Python expressions of earlier tensors, drawn from `vocabulary`. An expression
+becomes a step if it runs on the program's example rows, so nearly every step also runs on others.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
+from colcast.export.convert._features import Feature, Kind
+from colcast.export.convert._parse_op import parsed_tensors
+from tensorflow.python.eager.context import eager_mode
 
-from .graphs import ragged, sparse
+from .vocabulary import TABLES
 
-C = Mapping[str, Any]
-_MOST_OPS = 12
+v1 = tf.compat.v1
+Env = dict[str, Any]
+Row = dict[str, Any]
 
-
-class Choices:
-    """Makes choices by the given numbers, in order; after the last, by 0."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self._numbers: Iterator[int] = iter(numbers)
-        self.ended = False
-
-    def below(self, count: int) -> int:
-        """A number from 0 to count - 1."""
-        number = next(self._numbers, None)
-        self.ended = self.ended or number is None
-        return (number or 0) % count
-
-    def of(self, options: Sequence[Any]) -> Any:
-        return options[self.below(len(options))]
-
-
-class Drawing:
-    """The tensors made so far, which later ops take as operands."""
-
-    def __init__(self, columns: C, choices: Choices) -> None:
-        self.choices = choices
-        self.tensors = [
-            columns["x"],
-            columns["f"],
-            columns["i"],
-            columns["y"],
-            sparse(columns, "ids").values,
-            columns["ids/length"],
-            tf.sparse.to_dense(sparse(columns, "weights")),
-            ragged(columns, "ids").row_splits,
-            sparse(columns, "ids").indices,
-            tf.strings.to_hash_bucket_fast(columns["s"], 5),
-        ]
-
-    def any(self) -> Any:
-        """One of the tensors; small numbers choose the newest."""
-        return self.tensors[-1 - self.choices.below(len(self.tensors))]
-
-    def float(self) -> Any:
-        """One of the tensors, as float32."""
-        return tf.cast(self.any(), tf.float32)
-
-    def int(self) -> Any:
-        """One of the tensors, as small integers."""
-        found = self.any()
-        return tf.cast(tf.clip_by_value(tf.cast(found, tf.float32), -9, 9), tf.int32)
-
-    def index(self) -> Any:
-        """Integers that are mostly valid positions in any dimension."""
-        return tf.abs(self.int()) % self.choices.of([2, 1, 4])
-
-    def axis(self) -> Any:
-        """An axis, which a tensor may not have."""
-        return self.choices.of([0, -1, 1, 2, -2])
-
-    def size(self) -> Any:
-        """A scalar: a constant, or computed from a tensor or its shape."""
-        some = self.any()
-        return self.choices.of(
-            [
-                lambda: 2,
-                lambda: tf.shape(some)[0],
-                lambda: tf.size(some),
-                lambda: tf.reduce_max(tf.shape(some)),
-                lambda: tf.cast(tf.reduce_sum(tf.cast(some, tf.float32)), tf.int32),
-                lambda: 1,
-                lambda: -1,
-                lambda: 4,
-            ]
-        )()
+LISTS = {  # list features: kind and dtype; `paired` is always as long as `ids`
+    "ids": (Kind.VAR_LEN, "int64"),
+    "paired": (Kind.VAR_LEN, "float32"),
+    "tags": (Kind.VAR_LEN, "string"),
+    "clicks": (Kind.RAGGED, "int64"),
+    "prices": (Kind.RAGGED, "float32"),
+    "steps": (Kind.FIXED_LEN_SEQUENCE, "float32"),
+}
+OWN = [name for name in LISTS if name != "paired"]  # lists whose lengths are drawn
+PLAIN = {  # other columns
+    "x": ("float32", [4]),
+    "y": ("float32", [4]),
+    "z": ("float32", [3, 2]),
+    "f": ("float32", []),
+    "i": ("int64", []),
+    "j": ("int32", [3]),
+    "s": ("string", []),
+}
+USER = {"u": ("float32", [4]), "v": ("float32", [])}  # of one user, with one row in every run
+SEEN = Feature("seen", Kind.VAR_LEN, "int64")  # a list of the user
+FEATURES = {name: Feature(name, kind, dtype) for name, (kind, dtype) in LISTS.items()}
+FEATURES |= {"seen": SEEN}
+LONGEST = 4
+WORDS = np.array([b"red", b"12", b"", b"a b c", b"aa", "größe".encode()], object)
+_HOSTILE = np.float32(
+    [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 1e19, -1e19, 3e38, 1e-30, 0.5]
+)
+_NUMBERS = ["1", "2", "3", "4", "R", "tf.shape(<t>)[0]", "tf.shape(<T>)[1]", "tf.shape(<t>)[-1]"]
+_NUMBERS += ["tf.size(<t>)", "tf.rank(<t>)", "<m>", "tf.cast(tf.reduce_sum(<f>), tf.int32)"]
+_INDICES = ["(tf.abs(<i>) % {2|3|4})", "(tf.cast(<i>, tf.int32) % {2|3})", "(tf.abs(<I>) % 3)"]
+_INDICES += ["(tf.range(tf.shape(<t>)[0]) % 3)", "tf.range(<n>)", "tf.argmax(<F>, -1)"]
+_MOST_VALUES, _MOST_RANK, _TRIES = 30000, 5, 40
 
 
-def _slice(d: Drawing) -> Any:
-    parts = [
-        (slice(None), 0),
-        (slice(None, 2),),
-        (slice(1, None),),
-        (slice(None, None, -1),),
-        (slice(None, None, 2),),
-        (Ellipsis, slice(1, None)),
-        (Ellipsis, slice(None, None, -1)),
-        (0,),
-        (-1,),
-        (slice(None), None),
-        (None,),
-        (slice(None, -1),),
-        (slice(None), slice(None, 3)),
-    ]
-    return d.any()[d.choices.of(parts)]
+_ANY, _MATRIX, _VECTOR = range(9), range(2, 9), (1,)
+_KINDS = {  # kind of operand: its dtype's family, and its ranks
+    "f": ("f", _ANY),
+    "F": ("f", _MATRIX),
+    "V": ("f", _VECTOR),
+    "2": ("f", (2,)),
+    "3": ("f", (3,)),
+    "i": ("i", _ANY),
+    "I": ("i", _MATRIX),
+    "J": ("i", _VECTOR),
+    "b": ("b", _ANY),
+    "s": ("s", _ANY),
+    "S": ("s", _VECTOR),
+    "t": ("", _ANY),
+    "T": ("", _MATRIX),
+}
 
 
-def _reshape(d: Drawing) -> Any:
-    some = d.any()
-    first = tf.shape(some)[0]
-    shape = d.choices.of(
-        [
-            lambda: [-1],
-            lambda: [-1, 1],
-            lambda: [-1, 2],
-            lambda: [-1, 4],
-            lambda: [first, -1],
-            lambda: [-1, first],
-            lambda: [2, -1],
-            lambda: [1, -1],
-            lambda: [first, 2, -1],
-            lambda: tf.reverse(tf.shape(some), [0]),
-            lambda: tf.shape(d.any()),
-            lambda: tf.concat([tf.shape(some)[:1], [-1]], 0),
-        ]
-    )()
-    return tf.reshape(some, shape)
+@dataclass(frozen=True)
+class Weight:
+    """A weight or a constant: its shape, and whether it is an integer or may be drawn anew."""
+
+    shape: tuple[int, ...]
+    whole: bool = False
+    constant: bool = False
+
+    def draw(self, draw: np.random.Generator, hostile: bool = False) -> Any:
+        if self.whole:
+            return np.int32(draw.integers(1, 4, self.shape))
+        value = np.float32(draw.normal(size=self.shape))
+        return spoiled(value, draw) if hostile and draw.random() < 0.2 else value
 
 
-def _segments(d: Drawing) -> Any:
-    op = d.choices.of(
-        [tf.math.unsorted_segment_sum, tf.math.unsorted_segment_max, tf.math.unsorted_segment_mean]
-    )
-    ids = d.index()
-    return op(d.float(), ids, d.size())
+@dataclass
+class Slot:
+    """A tensor of a program: its expression, the value on the example rows, and in the graph."""
+
+    text: str
+    value: Any
+    graph: Any
+    age: int = 0
+
+    def fits(self, kind: str) -> bool:
+        if kind in ("sp", "si"):
+            fits = isinstance(self.value, tf.SparseTensor)
+            return fits and (kind == "sp" or self.value.dtype.is_integer)
+        if kind == "r":
+            return isinstance(self.value, tf.RaggedTensor)
+        if not isinstance(self.value, tf.Tensor):
+            return False
+        rank = self.value.shape.rank
+        family, ranks = _KINDS[kind]
+        return rank in ranks and family in ("", _family(self.value.dtype))
 
 
-def _sorted_segments(d: Drawing) -> Any:
-    op = d.choices.of([tf.math.segment_sum, tf.math.segment_mean, tf.math.segment_max])
-    return op(d.float(), tf.sort(d.index()))
+def _family(dtype: tf.DType) -> str:
+    if dtype.is_integer:
+        return "i"
+    return {tf.float32: "f", tf.bool: "b", tf.string: "s"}.get(dtype, "")
 
 
-def _branch(d: Drawing) -> Any:
-    value, condition = d.float(), tf.cast(d.size(), tf.int32) > 2
-    return tf.cond(condition, lambda: value * 2, lambda: tf.nn.softmax(value, 0))
+@dataclass
+class Program:
+    """Steps, their weights, and the tensors that they make.
+
+    Attributes:
+        steps: names and expressions, in order.
+        weights: by name.
+        values: the weights' values, by name.
+        variables: those that are no constants, in the graph.
+        slots: the tensors of the columns and of the steps.
+        refused: how many expressions did not run on the example rows, or have no graph.
+    """
+
+    steps: list[tuple[str, Any, str]] = field(default_factory=list)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    values: Env = field(default_factory=dict)
+    variables: Env = field(default_factory=dict)
+    slots: list[Slot] = field(default_factory=list)
+    refused: int = 0
+
+    def redrawn(self, draw: np.random.Generator) -> Env:
+        """The weights of another training."""
+        return {
+            name: self.values[name] if weight.constant else weight.draw(draw, hostile=True)
+            for name, weight in self.weights.items()
+        }
+
+    def run(self, columns: Mapping[str, Any], weights: Mapping[str, Any]) -> Env:
+        """Runs every step that can run; others have no value."""
+        env: Env = {"tf": tf, **computed(columns)}
+        env |= {name: tf.constant(value) for name, value in weights.items()}
+        for name, code, _ in self.steps:
+            try:
+                env[name] = eval(code, env)
+            except Exception as error:
+                env.pop(name, None)
+                env[f"error {name}"] = error
+        return env
+
+    def source(self, wanted: str) -> str:
+        """The steps from which a tensor is computed, as Python."""
+        lines, needed = [], set(re.findall(r"\w+", wanted))
+        for name, _, text in reversed(self.steps):
+            if name in needed:
+                needed |= set(re.findall(r"\w+", text))
+                lines.append(f"{name} = {text}")
+        weights = [f"{n} = {w}" for n, w in self.weights.items() if n in needed]
+        return "\n".join([*weights, *reversed(lines)])
 
 
-def _sparse(d: Drawing) -> Any:
-    some = tf.sparse.from_dense(d.int())
-    return d.choices.of(
-        [
-            lambda: tf.sparse.reduce_sum(some, d.axis()),
-            lambda: tf.sparse.to_dense(tf.sparse.reorder(some)),
-            lambda: some.values,
-            lambda: some.indices[:, 0],
-            lambda: tf.sparse.to_dense(tf.sparse.transpose(some)),
-            lambda: tf.sparse.to_dense(tf.sparse.reset_shape(some)),
-            lambda: tf.sparse.to_dense(tf.sparse.fill_empty_rows(some, 3)[0]),
-            lambda: tf.sparse.to_dense(tf.sparse.reshape(some, [-1])),
-            lambda: some.dense_shape,
-        ]
-    )()
+class Generator:
+    """Draws a program and builds its graph in the default graph."""
 
+    def __init__(self, seed: int, columns: Mapping[str, Any], graph_env: Env) -> None:
+        """Starts from example columns, and from their tensors in the graph."""
+        self._draw = random.Random(seed)
+        self._numbers = np.random.default_rng(seed)
+        with eager_mode():
+            examples = computed(columns)
+        self._env: Env = {"tf": tf, **examples}
+        self._graph_env = {"tf": tf, **graph_env}
+        self._prefix = f"p{seed}_"
+        self._last: Slot | None = None
+        self.program = Program()
+        for name, value in examples.items():
+            self._add(name, value, graph_env[name])
 
-def _ragged(d: Drawing) -> Any:
-    values, lengths = d.float(), d.index()
-    made = d.choices.of(
-        [
-            lambda: tf.RaggedTensor.from_row_lengths(values, lengths, validate=False),
-            lambda: tf.RaggedTensor.from_row_splits(values, d.index(), validate=False),
-            lambda: tf.RaggedTensor.from_value_rowids(values, tf.sort(d.index()), validate=False),
-            lambda: tf.RaggedTensor.from_tensor(values),
-            lambda: tf.RaggedTensor.from_tensor(values, lengths=lengths),
-        ]
-    )()
-    return d.choices.of(
-        [
-            lambda: made.to_tensor(),
-            lambda: tf.reduce_sum(made, axis=1),
-            lambda: tf.reduce_mean(made, axis=0),
-            lambda: made.row_lengths(),
-            lambda: made.flat_values,
-            lambda: made.row_splits,
-            lambda: made.value_rowids(),
-            lambda: made[:, :1].to_tensor(),
-            lambda: made[1:].to_tensor(),
-            lambda: tf.reverse(made, [0]).to_tensor(),
-        ]
-    )()
+    def grow(self, steps: int) -> Program:
+        tables = [table for table, times in TABLES for _ in range(times)]
+        for _ in range(steps * _TRIES):
+            if len(self.program.steps) == steps:
+                break
+            self._last = None
+            before = set(self.program.weights)
+            if not self._step(self._draw.choice(self._draw.choice(tables))):
+                self.program.refused += 1
+                for name in set(self.program.weights) - before:
+                    del self.program.weights[name]
+                    self.program.variables.pop(name, None)
+        return self.program
 
+    def given(self, templates: Sequence[str]) -> Program:
+        """The program of these steps, whose operands are written out except for weights."""
+        for template in templates:
+            if not self._step(template):
+                raise ValueError(template)
+        return self.program
 
-def _embedded(d: Drawing) -> Any:
-    table = tf.reshape(tf.range(24.0), [8, 3]) / 7
-    ids = tf.sparse.from_dense(d.index())
-    return d.choices.of(
-        [
-            lambda: tf.nn.embedding_lookup(table, d.index()),
-            lambda: tf.nn.safe_embedding_lookup_sparse(table, tf.cast(ids, tf.int64)),
-            lambda: tf.nn.safe_embedding_lookup_sparse(
-                table, tf.cast(ids, tf.int64), combiner="sum"
-            ),
-            lambda: tf.gather(table, tf.unique(tf.reshape(d.index(), [-1]))[0]),
-            lambda: tf.gather(
-                tf.gather(table, (u := tf.unique(tf.reshape(d.index(), [-1])))[0]), u[1]
-            ),
-        ]
-    )()
-
-
-def _looped(d: Drawing) -> Any:
-    value, steps = d.float(), tf.cast(d.size(), tf.int32)
-    return d.choices.of(
-        [
-            lambda: tf.map_fn(lambda row: row * 2, value),
-            lambda: tf.scan(lambda before, row: before + row, value),
-            lambda: tf.while_loop(lambda n, _: n < steps, lambda n, v: (n + 1, v + 1), [0, value])[
-                1
-            ],
-            lambda: tf.vectorized_map(lambda row: row + 1, value),
-        ]
-    )()
-
-
-def _scatter(d: Drawing) -> Any:
-    values, some = tf.reshape(d.float(), [-1]), d.any()
-    first = tf.range(tf.shape(some)[0])
-    at = d.choices.of(
-        [
-            lambda: tf.stack([first, tf.reshape(d.index(), [-1])], 1),
-            lambda: first[:, None],
-            lambda: d.index()[..., None],
-            lambda: tf.reverse(first, [0])[:, None],
-            lambda: tf.cast(tf.where(tf.cast(some, tf.float32) > 0), tf.int32),
-        ]
-    )()
-    return d.choices.of(
-        [
-            lambda: tf.scatter_nd(at, values, [tf.shape(some)[0], 4]),
-            lambda: tf.scatter_nd(at, values, tf.shape(some)),
-            lambda: tf.scatter_nd(at, d.float(), [d.size()]),
-            lambda: tf.tensor_scatter_nd_add(d.float(), at, values),
-            lambda: tf.tensor_scatter_nd_max(tf.cast(some, tf.float32), at, values),
-        ]
-    )()
-
-
-OPS: list[Callable[[Drawing], Any]] = [
-    lambda d: tf.nn.relu(d.float()),
-    lambda d: d.float() + d.float(),
-    lambda d: d.float() * d.float(),
-    lambda d: d.float() - d.choices.of([tf.reduce_mean, tf.reduce_max, tf.reduce_min])(d.float()),
-    _slice,
-    _reshape,
-    lambda d: tf.transpose(d.any()),
-    lambda d: tf.transpose(d.any(), d.choices.of([[1, 0], [0, 2, 1], [1, 0, 2], [2, 1, 0]])),
-    lambda d: tf.matmul(d.float(), d.float(), transpose_b=bool(d.choices.below(2))),
-    lambda d: tf.tensordot(d.float(), tf.ones([4, 3]), 1),
-    lambda d: d.choices.of([tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_prod])(
-        d.float(), d.axis(), keepdims=bool(d.choices.below(2))
-    ),
-    lambda d: tf.concat([d.float(), d.float()], d.axis()),
-    lambda d: tf.stack([d.float(), d.float()], d.axis()),
-    lambda d: d.choices.of([tf.nn.softmax, tf.cumsum, tf.math.cumprod, tf.sort, tf.nn.log_softmax])(
-        d.float(), d.axis()
-    ),
-    lambda d: tf.cumsum(d.any(), exclusive=bool(d.choices.below(2))),
-    lambda d: tf.cumsum(d.float(), d.axis(), reverse=True),
-    lambda d: tf.argsort(d.float(), d.axis()),
-    lambda d: tf.argmax(d.float(), d.axis()),
-    lambda d: tf.math.top_k(d.float(), d.size())[d.choices.below(2)],
-    lambda d: tf.gather(d.any(), d.index(), axis=d.choices.of([0, 1])),
-    lambda d: tf.gather(d.any(), d.index(), batch_dims=1, axis=1),
-    lambda d: tf.gather_nd(d.any(), d.index()[..., None]),
-    lambda d: tf.gather_nd(d.any(), d.index()),
-    lambda d: tf.reverse(d.any(), [d.axis()]),
-    lambda d: tf.roll(d.any(), d.size(), d.axis()),
-    lambda d: tf.tile(d.float()[:, None], [1, d.size(), 1]),
-    lambda d: tf.tile(d.float(), [d.size()] + [1] * (d.choices.below(3))),
-    lambda d: tf.repeat(d.any(), d.size(), d.axis()),
-    lambda d: tf.repeat(d.any(), d.index(), 0),
-    lambda d: tf.expand_dims(d.any(), d.axis()),
-    lambda d: tf.squeeze(d.any(), [d.axis()]),
-    lambda d: tf.broadcast_to(d.float(), tf.shape(d.any())),
-    lambda d: tf.one_hot(d.index(), d.choices.of([4, 3]), axis=d.choices.of([-1, 0])),
-    lambda d: tf.sequence_mask(d.index(), dtype=tf.float32),
-    lambda d: tf.sequence_mask(d.index(), d.size(), dtype=tf.float32),
-    lambda d: tf.where(d.float() > d.float(), d.float(), d.float()),
-    lambda d: tf.where(d.float() > 0),
-    lambda d: tf.boolean_mask(d.float(), d.float() > 0),
-    lambda d: tf.boolean_mask(d.float(), tf.linalg.band_part(tf.ones_like(d.float()), 1, 0) > 0),
-    lambda d: tf.map_fn(lambda row: tf.reduce_sum(row) + tf.cast(d.size(), tf.float32), d.float()),
-    lambda d: tf.linalg.triangular_solve(d.float(), d.float()),
-    lambda d: tf.math.bincount(tf.reshape(d.index(), [-1]), minlength=d.size(), maxlength=d.size()),
-    lambda d: tf.unique(tf.reshape(d.index(), [-1]))[d.choices.below(2)],
-    lambda d: tf.unique_with_counts(tf.reshape(d.index(), [-1])).count,
-    _segments,
-    _sorted_segments,
-    _branch,
-    _sparse,
-    _ragged,
-    _embedded,
-    _looped,
-    lambda d: tf.range(d.size()),
-    lambda d: tf.fill(tf.shape(d.any())[:1], 1.5),
-    lambda d: tf.zeros_like(d.float()),
-    lambda d: tf.shape(d.any()),
-    lambda d: tf.shape(d.any())[0],
-    lambda d: tf.size(d.any()),
-    lambda d: tf.split(d.any(), 2, d.axis())[d.choices.below(2)],
-    lambda d: tf.unstack(d.any(), axis=d.axis())[0],
-    lambda d: tf.pad(d.float(), [[1, 0]] + [[0, 0]] * d.choices.below(3)),
-    lambda d: tf.pad(d.float(), [[0, 0], d.choices.of([[1, 0], [0, 2]])]),
-    lambda d: tf.tensor_scatter_nd_update(d.float(), d.index()[..., None], d.float()),
-    _scatter,
-    lambda d: tf.dynamic_partition(d.float(), d.index(), 4)[d.choices.below(4)],
-    lambda d: tf.linalg.band_part(d.float(), 1, 0),
-    lambda d: tf.linalg.diag(d.float()),
-    lambda d: tf.linalg.diag_part(d.float()[:, None] * d.choices.of([1.0, d.float()[..., None]])),
-    lambda d: tf.searchsorted(
-        d.choices.of([tf.sort, tf.cumsum])(tf.nn.relu(d.float()), d.axis()), d.float()
-    ),
-    lambda d: tf.math.bincount(tf.reshape(d.index(), [-1])),
-    lambda d: tf.math.bincount(d.index(), axis=-1, minlength=3, maxlength=3),
-    lambda d: tf.math.l2_normalize(d.float(), d.axis()),
-    lambda d: tf.einsum(
-        d.choices.of(["ab,bc->ac", "ab,cb->ac", "ab->ba", "ab,ab->a", "ab,ab->b", "abc,ab->ac"]),
-        *[d.float() for _ in range(1 + d.choices.below(2))],
-    ),
-    lambda d: tf.math.in_top_k(d.index(), d.float(), 1),
-    lambda d: tf.math.invert_permutation(tf.argsort(d.float())),
-    lambda d: tf.reverse_sequence(d.float(), d.index(), seq_axis=1),
-    lambda d: tf.nn.moments(d.float(), [d.axis()])[d.choices.below(2)],
-    lambda d: tf.space_to_batch(d.float(), [1], [[0, 0]]),
-    lambda d: tf.nn.conv1d(d.float()[..., None], tf.ones([2, 1, 1]), 1, "SAME"),
-    lambda d: tf.nn.conv1d(d.float()[None], tf.ones([2, 4, 1]), 1, "SAME"),
-    lambda d: tf.strings.to_number(tf.strings.reduce_join(tf.strings.as_string(d.index()), -1)),
-    lambda d: tf.strings.to_hash_bucket_fast(
-        tf.strings.reduce_join(tf.strings.as_string(d.int()), d.axis()), 7
-    ),
-]
-
-
-def build(columns: C, numbers: Sequence[int]) -> Any:
-    """Builds a graph and returns its last tensor; skips ops that TensorFlow refuses."""
-    choices = Choices(numbers)
-    drawing = Drawing(columns, choices)
-    for _ in range(_MOST_OPS):
-        op = choices.of(OPS)
-        if choices.ended:
-            break
+    def _step(self, template: str) -> bool:
+        """Adds a step unless the expression does not run on the example rows."""
+        name = f"t{len(self.program.steps)}"
         try:
-            made = op(drawing)
-        except (ValueError, TypeError, IndexError, tf.errors.OpError):
+            text = re.sub(r"\bR\b", "tf.shape(x)[0]", self._filled(template))
+            code = compile(text, text, "eval")
+            with eager_mode():
+                value = eval(code, self._env)
+                if not all(map(self._wanted, _parts(value))):
+                    return False
+            with tf.name_scope(self._prefix + name):
+                made = eval(code, self._graph_env)
+        except Exception:
+            return False
+        if len(_parts(value)) != len(_parts(made)):
+            return False
+        self._env[name], self._graph_env[name] = value, made
+        self.program.steps.append((name, code, text))
+        if isinstance(value, tuple | list):
+            for n, (one, graph) in enumerate(zip(value, made, strict=True)):
+                self._add(f"{name}[{n}]", one, graph)
+        else:
+            self._add(name, value, made)
+        return True
+
+    def _wanted(self, value: Any) -> bool:
+        if isinstance(value, tf.SparseTensor):
+            return bool(tf.size(value.values) > 0) and len(value.dense_shape) <= _MOST_RANK
+        if isinstance(value, tf.RaggedTensor):
+            return bool(tf.size(value.flat_values) > 0)
+        if not isinstance(value, tf.Tensor):
+            raise TypeError(value)
+        size = tf.size(value)
+        return (
+            bool(size > 0 or self._draw.random() < 0.02)
+            and size <= _MOST_VALUES
+            and (value.shape.rank <= _MOST_RANK)
+        )
+
+    def _add(self, text: str, value: Any, graph: Any) -> None:
+        self.program.slots.append(Slot(text, value, graph, len(self.program.steps)))
+
+    def _filled(self, template: str) -> str:
+        while found := re.search(r"\{([^{}]*)\}", template):
+            chosen = self._draw.choice(found[1].split("|"))
+            template = template[: found.start()] + chosen + template[found.end() :]
+        made, at = "", 0
+        for found in re.finditer(r"<([\w=]+(?::[-\d,]*)?)>", template):
+            made += template[at : found.start()] + self._operand(found[1])
+            at = found.end()
+        return made + template[at:]
+
+    def _operand(self, kind: str) -> str:
+        if kind == "=":
+            if not self._last:
+                raise ValueError(kind)
+            return self._last.text
+        if kind in ("n", "ix"):
+            last = self._last
+            text = self._filled(self._draw.choice(_NUMBERS if kind == "n" else _INDICES))
+            self._last = last or self._last
+            return text
+        if kind == "ax":
+            return self._draw.choice(["-1", "-1", "1", "1", "0", "2", "-2"])
+        if kind == "c":
+            return str(self._draw.choice([0, 1, 2, 3, -1]))
+        if kind in ("m", "k"):
+            return self._weight((), whole=kind == "m")
+        if kind.startswith("w:"):
+            return self._weight(tuple(self._width(int(n)) for n in kind[2:].split(",")))
+        slots = [slot for slot in self.program.slots if slot.fits(kind)]
+        now, rows = len(self.program.steps), len(self._env["x"])
+        odds = [0.8 ** (now - slot.age) + 0.03 for slot in slots]
+        odds = [
+            3 * p if getattr(s.value, "shape", [0])[:1] == [rows] else p
+            for s, p in zip(slots, odds, strict=True)
+        ]
+        self._last = self._draw.choices(slots, odds)[0]
+        return self._last.text
+
+    def _width(self, n: int) -> int:
+        if n > 0:
+            return n
+        width = self._last and self._last.graph.shape[n]
+        if not width:
+            raise ValueError(n)
+        return int(width)
+
+    def _weight(self, shape: tuple[int, ...], whole: bool = False) -> str:
+        name = f"w{len(self.program.weights)}"
+        weight = Weight(shape, whole, constant=self._draw.random() < 0.2)
+        value = weight.draw(self._numbers)
+        self.program.weights[name], self.program.values[name] = weight, value
+        with eager_mode():
+            self._env[name] = tf.constant(value)
+        if weight.constant:
+            self._graph_env[name] = tf.constant(value, name=self._prefix + name)
+        else:
+            self.program.variables[name] = v1.Variable(
+                value, name=self._prefix + name, use_resource=True
+            )
+            self._graph_env[name] = self.program.variables[name]
+        return name
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def in_graph(columns: Env) -> Env:
+    """The tensors that programs start from, as the converter makes them from columns."""
+    made: Env = {name: columns[name] for name in PLAIN | USER}
+    made["b"] = made["i"] > 1
+    for name, feature in FEATURES.items():
+        parsed = parsed_tensors(feature, columns)
+        if feature.kind is Kind.VAR_LEN:
+            made[name] = tf.SparseTensor(*parsed)
+        elif feature.kind is Kind.RAGGED:
+            made[name] = tf.RaggedTensor.from_row_splits(*parsed, validate=False)
+        else:
+            (made[name],) = parsed
+    return made
+
+
+def computed(columns: Env) -> Env:
+    """The same tensors, computed."""
+    made: Env = {name: tf.constant(columns[name]) for name in PLAIN | USER}
+    made["b"] = tf.constant(columns["i"] > 1)
+    for name, feature in FEATURES.items():
+        values = columns[name]
+        if not feature.length_column:
+            made[name] = tf.constant(values)
             continue
-        drawing.tensors.append(made)
-    return drawing.tensors[-1]
+        lengths = columns[feature.length_column]
+        there = np.arange(values.shape[1]) < lengths[:, None]
+        splits = np.append(0, np.cumsum(lengths))
+        made[name] = (
+            tf.SparseTensor(
+                np.argwhere(there), tf.constant(values[there], feature.dtype), values.shape
+            )
+            if feature.kind is Kind.VAR_LEN
+            else tf.RaggedTensor.from_row_splits(values[there], splits, validate=False)
+        )
+    return made
+
+
+def placeholders() -> Env:
+    """The columns in the default graph."""
+    shapes = {name: (dtype, [None, *inner]) for name, (dtype, inner) in PLAIN.items()}
+    shapes |= {name: (dtype, [1, *inner]) for name, (dtype, inner) in USER.items()}
+    for feature in FEATURES.values():
+        for column in feature.columns:
+            rows = 1 if feature is SEEN else None
+            shapes[column.name] = (column.dtype, [rows, *column.shape[1:]])
+    return {
+        name: v1.placeholder(dtype, shape, name=name.replace("/", "_"))
+        for name, (dtype, shape) in shapes.items()
+    }
+
+
+def of_user(name: str) -> bool:
+    return name in USER or name.startswith("seen")
+
+
+def draw_user(draw: np.random.Generator, hostile: bool, rows: int) -> Env:
+    """The user's columns; the list has as many entries as there are rows, unless hostile."""
+    made = {
+        name: _values(dtype, [1, *shape], draw, hostile) for name, (dtype, shape) in USER.items()
+    }
+    length = int(draw.choice([rows, 3, 1, 0])) if hostile else rows
+    seen = draw.integers(0, 6, (1, length))
+    return {**made, "seen": seen, "seen/length": np.array([length])}
+
+
+def draw_row(draw: np.random.Generator, hostile: bool, lengths: Mapping[str, int]) -> Row:
+    """A row; `lengths` gives the lengths of lists, others are drawn."""
+    row: Row = {
+        name: _values(dtype, inner, draw, hostile) for name, (dtype, inner) in PLAIN.items()
+    }
+    for name, (_, dtype) in LISTS.items():
+        like = "ids" if name == "paired" else name
+        length = len(row["ids"]) if name == "paired" else lengths.get(like)
+        if length is None:
+            length = int(draw.integers(0, LONGEST + 1))
+        row[name] = _values(dtype, [length], draw, hostile)
+    return row
+
+
+def _values(dtype: str, shape: Sequence[int], draw: np.random.Generator, hostile: bool) -> Any:
+    if dtype == "string":
+        return np.asarray(WORDS[draw.integers(0, len(WORDS), shape)], object)
+    if dtype.startswith("int"):
+        return np.asarray(draw.integers(0, 6, shape), dtype)
+    value = np.asarray(draw.integers(-16, 17, shape) / 4, np.float32)
+    return spoiled(value, draw) if hostile else value
+
+
+def spoiled(value: Any, draw: np.random.Generator) -> Any:
+    """The value with some entries that are hostile."""
+    bad = _HOSTILE[draw.integers(0, len(_HOSTILE), value.shape)]
+    return np.where(draw.random(value.shape) < 0.2, bad, value).astype(np.float32)
+
+
+def columns_of(rows: Sequence[Row]) -> Env:
+    """The columns of rows: lists padded to the longest, with their lengths."""
+    made = {name: np.stack([row[name] for row in rows]) for name in PLAIN}
+    for name in LISTS:
+        feature = FEATURES[name]
+        width = max(len(row[name]) for row in rows)
+        empty = b"" if feature.dtype == "string" else 0
+        padded = np.full((len(rows), width), empty, object if empty == b"" else feature.dtype)
+        for n, row in enumerate(rows):
+            padded[n, : len(row[name])] = row[name]
+        made[name] = padded
+        if feature.length_column:
+            made[feature.length_column] = np.array([len(row[name]) for row in rows], np.int64)
+    return made
