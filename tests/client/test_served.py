@@ -3,23 +3,20 @@
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import AsyncRankingClient, RankingClient, ServerError
+from colcast.client import RankingClient, ServerError
 from colcast.client.transport._transport import PREDICT
 from colcast.server import ServerProcess
-from tensorflow_serving.apis import input_pb2, predict_pb2
 
 from ..models import build
 from .conftest import CAN, ITEMS, USER
-from .test_inputs import COLUMNS, FORMS
+from .test_inputs import COLUMNS
 
 TARGETS = ("auto", "late", "columnar", "stock", "repeated", "example")
 
@@ -74,51 +71,6 @@ def test_every_target_scores_as_tensorflow_does(
 
 def test_the_server_declares_what_it_can_do(client: RankingClient) -> None:
     assert client.schema().can == CAN
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_items_in_every_form_score_the_same(client: RankingClient, form: str) -> None:
-    scores = client.rank(USER, FORMS[form], outputs=["scores"]).scores
-    np.testing.assert_array_equal(scores, client.rank(USER, ITEMS, outputs=["scores"]).scores)
-
-
-def sent_examples(client: RankingClient) -> list[Any]:
-    request = client.encode(USER, ITEMS, target="example")
-    message = predict_pb2.PredictRequest.FromString(request)
-    return list(tf.make_ndarray(message.inputs["examples"]))
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_examples_as_bytes_protos_and_with_context(client: RankingClient, target: Any) -> None:
-    scores = client.rank(USER, ITEMS, outputs=["scores"]).scores
-    data = sent_examples(client)
-    protos = [tf.train.Example.FromString(example) for example in data]
-    with_context = input_pb2.ExampleListWithContext(examples=protos)
-    for name in USER:
-        shared = with_context.context.features.feature[name]
-        shared.CopyFrom(protos[0].features.feature[name])
-        for example in with_context.examples:
-            del example.features.feature[name]
-    for examples in (data, protos, with_context):
-        found = client.predict_examples(examples, target=target, outputs=["scores"]).scores
-        np.testing.assert_array_equal(found, scores)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_mixed_rows(client: RankingClient, target: Any) -> None:
-    rows = [{**USER, **item} for item in ITEMS]
-    found = client.rank(items=rows, target=target, outputs=["scores"]).scores
-    np.testing.assert_array_equal(found, client.rank(USER, ITEMS, outputs=["scores"]).scores)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_nan_for_a_missing_list_scores_as_missing(client: RankingClient, target: Any) -> None:
-    items = [{**ITEMS[0], "genres": None}, *ITEMS[1:]]
-    frame = pd.DataFrame([{**ITEMS[0], "genres": float("nan")}, *ITEMS[1:]])
-    frame["year"] = frame["year"].fillna(1990.0)
-    scores = client.rank({**USER, "history": None}, items, target=target).outputs["scores"]
-    found = client.rank({**USER, "history": float("nan")}, frame, target=target).outputs["scores"]
-    np.testing.assert_array_equal(found, scores)
 
 
 def test_another_signature_of_examples_asks_for_its_own_features(
@@ -177,13 +129,6 @@ def test_a_user_sent_ahead_changes_no_score(client: RankingClient) -> None:
     before = client.rank(USER, ITEMS, outputs=["scores"]).scores
     client.prefetch(USER)
     np.testing.assert_array_equal(client.rank(USER, ITEMS, outputs=["scores"]).scores, before)
-
-
-async def test_asyncio(server: ServerProcess, client: RankingClient) -> None:
-    async with AsyncRankingClient(server.target, "movies", timeout_seconds=60) as awaited:
-        ranking = await awaited.rank(USER, ITEMS, outputs=["scores"])
-    expected_scores = client.rank(USER, ITEMS, outputs=["scores"]).scores
-    np.testing.assert_array_equal(ranking.scores, expected_scores)
 
 
 @pytest.mark.parametrize("encoding", ["true", "false"])
@@ -253,44 +198,3 @@ print("both")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "both\n", done.stderr
-
-
-def test_a_killed_server_fails_no_request(models: Path) -> None:
-    with ServerProcess("movies", models) as first, ServerProcess("movies", models) as second:
-        client = RankingClient([first.target, second.target], "movies", timeout_seconds=5)
-        answered = threading.Semaphore(0)
-        failures: list[Exception] = []
-
-        def load() -> None:
-            for age in range(200):
-                try:
-                    client.rank({**USER, "age": age}, ITEMS)
-                except Exception as error:
-                    failures.append(error)
-                answered.release()
-
-        threads = [threading.Thread(target=load) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for _ in range(200):
-            assert answered.acquire(timeout=60)
-        first.kill()
-        for thread in threads:
-            thread.join()
-        client.close()
-    assert failures == []
-
-
-def test_a_refusal_for_lack_of_room_is_reported_and_leaves_expansion_on(models: Path) -> None:
-    kib = 1024
-    limits = [f"--max_expanded_bytes={100 * kib}", f"--max_request_bytes={32 * kib}"]
-    user = {**USER, "city": "x" * 10 * kib}
-    with (
-        ServerProcess("movies", models, limits) as server,
-        RankingClient(server.target, "movies", timeout_seconds=60) as client,
-    ):
-        with pytest.raises(ServerError, match="max_expanded_bytes") as refused:
-            client.rank(user, ITEMS * 10, target="columnar")
-        assert refused.value.code == "RESOURCE_EXHAUSTED"
-        # This request fits the size limit only because the server repeats the user's rows.
-        assert len(client.rank(user, ITEMS * 2, target="columnar").scores) == 6
