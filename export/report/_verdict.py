@@ -60,18 +60,12 @@ def expected(report: "SignatureReport") -> str:
         return "not measured" + (f": {report.parity.note}" if report.parity.note else "")
     pairs = [(of[0], of[-1]) for of in by_size(report.costs)]
     given = "tensors" if report.source_input is None else "tf.Examples"
-    gains = [(a, b) for a, b in pairs if b.cpu_ms < _NOT_WORTH * a.cpu_ms]
-    idle = [before for before, after in pairs if (before, after) not in gains]
-    parts = []
-    if gains:
-        shares = "; ".join(_share(*pair) for pair in gains)
-        size = sum(after.bytes for _, after in gains) / sum(before.bytes for before, _ in gains)
-        parts.append(f"server CPU compared with {given}: {shares}; {100 * size:.0f} % of the bytes")
-    if idle:
-        alone = ", ".join(f"{_ms(of.cpu_ms)} ms at {of.candidates}" for of in idle)
-        where = "at these sizes" if gains else "for this model at your sizes"
-        parts.append(f"not worth it {where}: the server alone takes {alone} candidates")
-    return f"{'; '.join(parts)} (nothing cached, {_rows(report)} rows, one thread)"
+    sizes = "; ".join(_share(*pair) for pair in pairs)
+    size = sum(after.bytes for _, after in pairs) / sum(before.bytes for before, _ in pairs)
+    return (
+        f"server CPU compared with {given}: {sizes}; {100 * size:.0f} % of the bytes"
+        f" (nothing cached, {_rows(report)} rows, one thread)"
+    )
 
 
 def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
@@ -179,14 +173,17 @@ def _rows(report: "SignatureReport") -> str:
 
 
 def _share(before: Cost, after: Cost) -> str:
-    """The ratio of CPU times as text, with a word for the spread of the quartiles."""
+    """The ratio of CPU times at one size, with a word for the spread of the quartiles."""
     share = after.cpu_ms / before.cpu_ms
+    where = f"at {before.candidates} candidates"
+    if share >= _NOT_WORTH:
+        return f"{where} nothing is gained ({_ms(before.cpu_ms)} ms)"
     spread = max(
         after.most_ms / before.least_ms / share - 1, 1 - after.least_ms / before.most_ms / share
     )
     words = next((word for most, word in _SPREADS if spread <= most), "rough")
     values = f"{_ms(after.cpu_ms)} instead of {_ms(before.cpu_ms)} ms"
-    return f"{100 * share:.0f} % at {before.candidates} candidates ({values}, {words})"
+    return f"{where} {100 * share:.0f} % ({values}, {words})"
 
 
 def _ms(value: float) -> str:
