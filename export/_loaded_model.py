@@ -104,6 +104,7 @@ class LoadedModel:
             bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
             columnar_signature=self._conversion.name,
             tolerance=tolerance,
+            lengths={f.name: f.length_column for f in self._conversion.features if f.length_column},
         )
         return self._observed
 

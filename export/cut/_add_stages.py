@@ -61,7 +61,8 @@ class _Adding:
     def __init__(self, model: Model, rows: DrawRows) -> None:
         self._model, self._tolerance = model, model.observed.tolerance
         self._late = Probe(model.observed.session, model.late.inputs, model.late.outputs)
-        self._requests = Requests(rows, model.late.user, model.late.items, lambda columns: None)
+        late, lengths = model.late, model.observed.requests.lengths
+        self._requests = Requests(rows, late.user, late.items, lambda columns: None, lengths)
         self._cuts = 0
 
     def add(self) -> StagesReport:

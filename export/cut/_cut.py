@@ -195,8 +195,9 @@ class Cut:
         pair = probes.pop(PAIR)
         columns = {domain: list(own) for domain, own in self._columns.items()}
         columns[PAIR] = list(self.candidates)
+        lengths = requests.lengths
         own = {
-            domain: [f"{n}/length" for n in found.own_length if f"{n}/length" in columns[domain]]
+            domain: [lengths[name] for name in found.own_length if name in lengths]
             for domain, found in independence.items()
         }
         return StagesProof(late, probes, pair, columns, requests, tolerance, own)
@@ -241,13 +242,18 @@ class Cut:
     def _why_it_fails(self, domain: str, probe: Probe, draws: Draws, tolerance: float) -> str:
         """Runs a stage; returns why it fails on several consecutive batches, or ""."""
         drawn = draws.again()
+        lengths = {
+            name: column
+            for name, column in self._model.observed.requests.lengths.items()
+            if name in self._columns[domain]
+        }
 
         def draw(rows: int) -> Columns:
             columns = drawn(rows)
-            return trimmed({name: columns[name] for name in self._columns[domain]})
+            return trimmed({name: columns[name] for name in self._columns[domain]}, lengths)
 
         try:
-            self._stages[domain].find_states(probe, draw, tolerance)
+            self._stages[domain].find_states(probe, draw, tolerance, lengths)
         except ExportError as error:
             return str(error)
         return ""

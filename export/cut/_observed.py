@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from colcast.export.graph._findings import (
     follow_rows,
 )
 from colcast.export.graph._nodes import FlatGraph, producer
-from colcast.export.graph._requests import DrawRows, Request, Requests, without_a_value
+from colcast.export.graph._requests import DrawRows, Lengths, Request, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
 from colcast.export.rows._independence import at_one_row, once, rows_of
@@ -211,6 +212,7 @@ def observe(
     bold_rows: DrawRows | None = None,
     columnar_signature: str = "columnar",
     tolerance: float = 1e-5,
+    lengths: Lengths = MappingProxyType({}),
 ) -> Observed:
     """Runs a columnar signature to find where its user part can end.
 
@@ -225,6 +227,7 @@ def observe(
             are observed on both; the proof uses only `rows`.
         columnar_signature: the signature's name.
         tolerance: largest relative difference of float outputs.
+        lengths: the columns of lists, with the columns of their lengths.
 
     Raises:
         ExportError: a name is wrong, every feature is the user's, or the signature fails on the
@@ -232,11 +235,11 @@ def observe(
     """
     signature = read_signature(meta_graph, columnar_signature, user_columns)
     run = Probe(session, signature.inputs, signature.outputs)
-    requests = Requests(rows, signature.user, signature.items, run)
+    requests = Requests(rows, signature.user, signature.items, run, lengths)
     graph = FlatGraph(meta_graph, signature.outputs.values())
     sources = [requests]
     if bold_rows is not None:
-        sources.append(Requests(bold_rows, signature.user, signature.items, run))
+        sources.append(Requests(bold_rows, signature.user, signature.items, run, lengths))
     drawn = [(source.draw(max(REPEATS)), source.rows) for source in sources for _ in range(_USERS)]
     users, batches = zip(*drawn, strict=True)
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}

@@ -19,7 +19,7 @@ from colcast.export.graph._nodes import (
     producer,
     scope_name,
 )
-from colcast.export.graph._requests import Columns
+from colcast.export.graph._requests import Columns, Lengths
 from colcast.export.graph._row_findings import classify_rows
 
 _BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches that find states
@@ -86,18 +86,21 @@ class StageGraph(Copy):
         tensors = {self._late_name(tensor): tensor for tensor in made}
         return Probe(self._session, self.inputs, tensors, inner=True)
 
-    def find_states(self, probe: Probe, draw: Callable[[int], Columns], tolerance: float) -> None:
+    def find_states(
+        self, probe: Probe, draw: Callable[[int], Columns], tolerance: float, lengths: Lengths
+    ) -> None:
         """Runs the stage to find the tensors that can be states.
 
         Args:
             probe: runs the stage's tensors.
             draw: `draw(n)` returns n rows of every column of the domain.
             tolerance: largest difference that counts as equal.
+            lengths: the columns of lists, with the columns of their lengths.
 
         Raises:
             ExportError: the stage fails on several consecutive batches.
         """
-        found = classify_rows(probe, draw, _BATCHES, tolerance)
+        found = classify_rows(probe, draw, _BATCHES, tolerance, lengths)
         trusted = distrust(self._graph, self._colours, self._domain, found)
         self.findings = {
             tensor: replace(finding, shape=self._declared_shape(tensor, len(finding.shape or ())))

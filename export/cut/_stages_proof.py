@@ -16,7 +16,15 @@ from colcast.export.graph._comparison import (
 )
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
-from colcast.export.graph._requests import Array, Columns, Request, Requests, draw_rows, trimmed
+from colcast.export.graph._requests import (
+    Array,
+    Columns,
+    Lengths,
+    Request,
+    Requests,
+    draw_rows,
+    trimmed,
+)
 
 _USERS = 3
 _ROUNDS = 2  # draws for each number of candidates
@@ -31,6 +39,7 @@ class _Draw:
     """Rows of every domain, and the rows that each candidate reads.
 
     Attributes:
+        lengths: the columns of lists, with the columns of their lengths.
         columns: columns by domain; under PAIR, columns that the last stage reads.
         index: each candidate's row, for all domains except ITEM and PAIR, whose rows are the
             candidates.
@@ -38,6 +47,7 @@ class _Draw:
         expected: the late signature's outputs for the first user and all candidates.
     """
 
+    lengths: Lengths
     columns: Mapping[str, Columns]
     index: Mapping[str, Array]
     states: dict[str, States] = field(default_factory=dict)
@@ -56,7 +66,7 @@ class _Draw:
             if domain != USER:
                 items |= {name: column[own] for name, column in columns.items()}
         alone = {name: column[user : user + 1] for name, column in self.columns[USER].items()}
-        return Request(trimmed(alone), trimmed(items), {})
+        return Request(trimmed(alone, self.lengths), trimmed(items, self.lengths), {})
 
 
 class StagesProof:
@@ -120,6 +130,7 @@ class StagesProof:
             columns = draw_rows(self._requests, _USERS + rows)
             firsts = {domain: 0 if domain == USER else _USERS for domain in counts}
             draw = _Draw(
+                self._requests.lengths,
                 {
                     domain: {name: columns[name][first : first + counts[domain]] for name in names}
                     for domain, names in self._columns.items()
@@ -170,7 +181,9 @@ class StagesProof:
         domains = [domain for domain in self.stages if domain != but]
         for domain in domains:
             if domain not in draw.states:
-                draw.states[domain] = self._shared(domain, trimmed(draw.columns[domain]))
+                draw.states[domain] = self._shared(
+                    domain, trimmed(draw.columns[domain], draw.lengths)
+                )
         return {domain: draw.states[domain] for domain in domains}
 
     def _shared(self, domain: str, columns: Columns) -> States:
@@ -196,8 +209,8 @@ class StagesProof:
     def _alone(self, domain: str, columns: Columns, row: int) -> States:
         """A row's states, computed alone or, if its lists have a request's longest, beside it."""
         longest = [int(np.argmax(columns[name])) for name in self._own_length.get(domain, ())]
-        chosen = [row, *longest]
-        return self._states_of(domain, trimmed({n: c[chosen] for n, c in columns.items()}))
+        chosen, lengths = [row, *longest], self._requests.lengths
+        return self._states_of(domain, trimmed({n: c[chosen] for n, c in columns.items()}, lengths))
 
     def _states_of(self, domain: str, columns: Columns) -> States:
         """The states of all rows in a batch."""

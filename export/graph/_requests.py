@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Columns = Mapping[str, Array]
 DrawRows = Callable[[int], Columns]
 """`draw(n)` returns n rows of every input of the columnar signature, new ones on each call."""
+Lengths = Mapping[str, str]
+"""The columns of lists, each with the column that has its lengths."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Requests:
         user: Collection[str],
         items: Collection[str],
         run: Callable[[Columns], Any],
+        lengths: Lengths = MappingProxyType({}),
     ) -> None:
         """Prepares draws.
 
@@ -91,11 +95,13 @@ class Requests:
             user: names of the user's inputs.
             items: names of the items' inputs.
             run: runs the model; raises ExportError if the model fails.
+            lengths: the columns of lists, with the columns of their lengths.
         """
         self._source = source
         self._user = user
         self._items = items
         self._run = run
+        self.lengths = lengths
         self.random = np.random.default_rng(0)
         self.rows: Columns = {}
         self.answer: Any = None
@@ -139,14 +145,14 @@ class Requests:
         user = {name: columns[name][which : which + 1] for name in self._user}
         items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
-        return Request(trimmed(user), items, shared)
+        return Request(trimmed(user, self.lengths), items, shared)
 
     def _small(self, name: str, column: Array) -> Array:
         if column.dtype.kind == "f":
             if column.size > 1 and not np.ptp(column):
                 column = np.asarray(self.random.normal(size=column.shape), column.dtype)
             return moderate(column)
-        if column.dtype.kind == "i" and not name.endswith("/length"):
+        if column.dtype.kind == "i" and name not in self.lengths.values():
             return np.asarray(column % _SMALL)
         return column
 
@@ -199,11 +205,10 @@ def without_a_value(requests: Collection[Request]) -> set[str]:
     return {name for request in requests for name in request.user} - seen
 
 
-def trimmed(row: Columns) -> Columns:
+def trimmed(row: Columns, lengths: Lengths) -> Columns:
     """The row as a client would send it, without the padding for longer rows drawn with it."""
     trimmed = dict(row)
-    for name, lengths in row.items():
-        feature = name.removesuffix("/length")
-        if feature != name and feature in row and row[feature].ndim >= 2:
-            trimmed[feature] = row[feature][:, : int(lengths.max(initial=0))]
+    for name, length in lengths.items():
+        if name in row:
+            trimmed[name] = row[name][:, : int(row[length].max(initial=0))]
     return trimmed

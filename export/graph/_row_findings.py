@@ -10,7 +10,7 @@ import numpy as np
 from colcast.export.graph._comparison import non_finite_hint
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, equal, merged
-from colcast.export.graph._requests import Array, Columns, trimmed
+from colcast.export.graph._requests import Array, Columns, Lengths, trimmed
 
 _ALONE = 3  # rows of a batch that are also run alone
 _TRIES = 8  # batches to try until the model accepts one
@@ -18,7 +18,11 @@ _PADDING = "depends on the longest list of its batch"
 
 
 def classify_rows(
-    probe: Probe, draw: Callable[[int], Columns], sizes: Iterable[int], tolerance: float
+    probe: Probe,
+    draw: Callable[[int], Columns],
+    sizes: Iterable[int],
+    tolerance: float,
+    lengths: Lengths,
 ) -> Findings:
     """Determines the kinds of a stage's tensors. A tensor of kind ROW can be a state.
 
@@ -29,18 +33,21 @@ def classify_rows(
         draw: `draw(n)` returns the columns of n new rows.
         sizes: numbers of rows of the batches.
         tolerance: largest difference that counts as equal, relative to the tensor's largest value.
+        lengths: the columns of lists, with the columns of their lengths.
 
     Raises:
         ExportError: the stage fails on several consecutive batches.
     """
     found: Findings = {}
     for rows in sizes:
-        for tensor, finding in _batch(probe, draw, rows, tolerance).items():
+        for tensor, finding in _batch(probe, draw, rows, tolerance, lengths).items():
             found[tensor] = _together(found[tensor], finding) if tensor in found else finding
     return found
 
 
-def _batch(probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: float) -> Findings:
+def _batch(
+    probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: float, lengths: Lengths
+) -> Findings:
     """Runs one batch in several ways; returns the findings about each tensor."""
     order = np.random.default_rng(rows).permutation([*range(rows), 0])
     for left in reversed(range(_TRIES)):
@@ -53,7 +60,7 @@ def _batch(probe: Probe, draw: Callable[[int], Columns], rows: int, tolerance: f
             whole = probe(columns)
             mixed = probe({name: column[order] for name, column in columns.items()})
             alone = [probe(row) for row in first]
-            unpadded = [probe(trimmed(row)) for row in first]
+            unpadded = [probe(trimmed(row, lengths)) for row in first]
             break
         except ExportError:
             if not left:

@@ -49,6 +49,11 @@ def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Gene
     return columns
 
 
+def lengths_of(columns: Mapping[str, Any]) -> dict[str, str]:
+    """The list columns, with the columns of their lengths."""
+    return {name: f"{name}/length" for name in columns if f"{name}/length" in columns}
+
+
 def variable(name: str, *shape: int) -> Any:
     """A variable of random numbers that is not initialised yet."""
     normal = v1.random_normal_initializer(stddev=0.5)
@@ -110,7 +115,12 @@ class Model:
         late = {name: options.pop(name) for name in _LATE_OPTIONS if name in options}
         columns = with_lengths(user, self.placeholders)
         self.observed = observe(
-            self.meta_graph, self.session, user_columns=columns, rows=self.rows, **options
+            self.meta_graph,
+            self.session,
+            user_columns=columns,
+            rows=self.rows,
+            lengths=lengths_of(self.placeholders),
+            **options,
         )
         if self._exact:
             self.observed = self.observed.exactly()

@@ -106,7 +106,7 @@ def _rows(count: int) -> dict[str, Any]:
 
 
 def _requests(source: Any = _rows, run: Any = lambda columns: None) -> Requests:
-    return Requests(source, USER, ITEMS, run)
+    return Requests(source, USER, ITEMS, run, {"seen": "seen/length"})
 
 
 def test_the_user_is_one_row_and_every_candidate_another() -> None:
