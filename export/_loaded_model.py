@@ -182,8 +182,7 @@ class LoadedModel:
         if not found.rows:
             return found
         run = Probe(self._session, signature.inputs, signature.outputs)
-        same = {*signature.once, *found.own_length}
-        of_request = [f.name for f in self._conversion.features if f.name in same]
+        of_request = [f.name for f in self._conversion.features if f.name in signature.once]
 
         def score(rows: Rows) -> Mapping[str, Any]:
             columns = rows.columns()
@@ -197,7 +196,7 @@ class LoadedModel:
                 rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
             except ExportError:  # the model accepts no rows
                 break
-            alike = scored_alike(score, rows, tolerance)
+            alike = scored_alike(score, rows, tolerance, found.own_length)
             if not alike:
                 break
         return found.and_run(alike)

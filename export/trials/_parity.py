@@ -1,7 +1,7 @@
 """Proves that a columnar signature answers like its source."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,7 +171,9 @@ Scale = Callable[[Any], Any]
 _ALONE = 4  # rows with the shortest lists that are scored alone
 
 
-def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
+def scored_alike(
+    run: Run, rows: Rows, tolerance: float, own_length: Collection[str] = ()
+) -> bool | None:
     """Whether candidates score the same together, alone, reordered and in slices.
 
     If large floats nearly cancel out, rounding errors hide other differences. The scores must
@@ -183,26 +185,32 @@ def scored_alike(run: Run, rows: Rows, tolerance: float) -> bool | None:
         tolerance: the largest allowed difference between floats, relative to the output's largest
             value (at least 1), because a small value may be the difference of large ones. For small
             floats, it is relative to the output's median.
+        own_length: features whose longest list in a run may affect scores. Every run gets the rows
+            that have the longest ones.
 
     Returns:
         Whether all scores agree; None if the model refuses some of the candidates.
     """
+    longest = [int(np.argmax(rows.cells[name].counts)) for name in own_length]
     try:
-        if _largest_difference(run, rows, np.max) > max(tolerance, CANCELLED):
+        if _largest_difference(run, rows, np.max, longest) > max(tolerance, CANCELLED):
             return False
-        return bool(_largest_difference(run, rows.moderate(), np.median) <= tolerance)
+        return bool(_largest_difference(run, rows.moderate(), np.median, longest) <= tolerance)
     except (ExportError, tf.errors.OpError):
         return None
 
 
-def _largest_difference(run: Run, rows: Rows, scale: Scale) -> float:
-    """The largest difference between scores together and separately; infinite if shapes differ."""
+def _largest_difference(run: Run, rows: Rows, scale: Scale, beside: Sequence[int]) -> float:
+    """The largest difference between scores together and separately; infinite if shapes differ.
+
+    Rows are scored separately with the rows `beside` them.
+    """
     together = run(rows)
     worst = 0.0
     for own in _groups(rows):
-        apart = run(rows.take(own))
+        apart = run(rows.take([*own, *beside]))
         for output, whole in together.items():
-            given, expected = np.asarray(apart[output]), np.asarray(whole)
+            given, expected = np.asarray(apart[output])[: len(own)], np.asarray(whole)
             if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
                 return np.inf
             floor = _scale(expected, scale)

@@ -206,6 +206,7 @@ def test_rows_with_short_lists_are_scored_without_long_ones():
         return {"scores": np.where(empty, columns["seen"].shape[1], 0.5).astype(np.float32)}
 
     assert scored_alike(by_longest, several, TOLERANCE) is False
+    assert scored_alike(by_longest, several, TOLERANCE, ["seen"])
 
 
 def test_a_number_of_rows_is_a_part_of_the_score():
