@@ -42,12 +42,45 @@ absl::StatusOr<SignatureInputs::Limits> ReadLimits() {
   return limits;
 }
 
+// Whether the input is declared with this rank and dtype (DT_INVALID: any), and any number of rows
+// unless `fixed`.
+bool IsDeclared(const tensorflow::SignatureDef& signature, const std::string& alias, int rank,
+                tensorflow::DataType dtype, bool fixed = false) {
+  const auto found = signature.inputs().find(alias);
+  if (found == signature.inputs().end()) return false;
+  const auto& shape = found->second.tensor_shape();
+  return shape.dim_size() == rank && (shape.dim(0).size() >= 0) == fixed &&
+         (dtype == tensorflow::DT_INVALID || found->second.dtype() == dtype);
+}
+
+// Whether some inputs are named and declared like the parts of a sparse or ragged tensor NAME that
+// tf.saved_model.save makes: NAME, NAME_1 and NAME_2 are its indices, values and shape, or NAME and
+// NAME_1 its values and row splits. The graph is not at hand here.
+bool TakesSparseParts(const tensorflow::SignatureDef& signature) {
+  using tensorflow::DT_INT32;
+  using tensorflow::DT_INT64;
+  for (const auto& [name, info] : signature.inputs()) {
+    const std::string first = absl::StrCat(name, "_1");
+    const std::string second = absl::StrCat(name, "_2");
+    const bool is_sparse =
+        IsDeclared(signature, name, 2, DT_INT64) &&
+        IsDeclared(signature, first, 1, tensorflow::DT_INVALID) &&
+        (IsDeclared(signature, second, 1, DT_INT64, /*fixed=*/true) ||
+         IsDeclared(signature, second, 1, DT_INT64));
+    if (is_sparse || IsDeclared(signature, first, 1, DT_INT64) ||
+        IsDeclared(signature, first, 1, DT_INT32)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
                                  const Map<std::string, TensorProto>& request_inputs,
                                  std::vector<std::pair<std::string, Tensor>>& inputs) {
-  if (!ExpansionIsOn() || signature.inputs_size() < 2) {
+  if (!ExpansionIsOn() || signature.inputs_size() < 2 || TakesSparseParts(signature)) {
     return tensorflow::saved_model::GetInputValues(signature, request_inputs, inputs);
   }
   static const absl::StatusOr<SignatureInputs::Limits> limits = ReadLimits();

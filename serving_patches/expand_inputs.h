@@ -28,7 +28,8 @@ namespace colcast {
 // not a number.
 //
 // For a signature with one input, which has nothing to expand, behaves exactly like
-// GetInputValues(), which does not check shapes. Does the same for every signature if
+// GetInputValues(), which does not check shapes. Does the same for a signature that takes the parts
+// of a sparse or ragged tensor, as tf.saved_model.save names and declares them. Does the same for every signature if
 // TF_SERVING_EXPAND_USER_FEATURES is 0 on the first call.
 absl::Status ExpandedInputValues(
     const tensorflow::SignatureDef& signature,

@@ -116,6 +116,49 @@ TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsWhatItWasBefore) {
   EXPECT_EQ(ByName(expanded), ByName(stock));
 }
 
+// A signature with an int64 input of each name and shape.
+SignatureDef Declared(const std::map<std::string, std::vector<int64_t>>& shapes) {
+  SignatureDef signature;
+  for (const auto& [name, dims] : shapes) {
+    auto& info = (*signature.mutable_inputs())[name];
+    info.set_name(name + ":0");
+    info.set_dtype(tensorflow::DT_INT64);
+    for (const int64_t dim : dims) info.mutable_tensor_shape()->add_dim()->set_size(dim);
+  }
+  return signature;
+}
+
+TEST(ExpandedInputValuesTest, PartsOfASparseOrRaggedTensorStayAsTheyCome) {
+  TensorProto indices = Column({1, 0});
+  indices.mutable_tensor_shape()->clear_dim();
+  for (const int size : {1, 2}) indices.mutable_tensor_shape()->add_dim()->set_size(size);
+  const std::pair<SignatureDef, Request> cases[] = {
+      {Declared({{"x", {-1, 2}}, {"x_1", {-1}}, {"x_2", {2}}, {"price", {-1}}}),
+       {{"x", indices}, {"x_1", Column({7})}, {"x_2", Column({2, 9})}, {"price", Column({1, 2})}}},
+      {Declared({{"h", {-1}}, {"h_1", {-1}}, {"price", {-1}}}),
+       {{"h", Column({7})}, {"h_1", Column({0, 1, 1})}, {"price", Column({1, 2})}}}};
+  for (const auto& [signature, request] : cases) {
+    const Map<std::string, TensorProto> sent(request.begin(), request.end());
+    NamedTensors inputs;
+    ASSERT_TRUE(ExpandedInputValues(signature, sent, inputs).ok());
+    for (const auto& [name, tensor] : inputs) {
+      EXPECT_EQ(tensor.NumElements(), request.at(name.substr(0, name.size() - 2)).int64_val_size())
+          << name;
+    }
+  }
+}
+
+TEST(ExpandedInputValuesTest, InputsThatAreOnlyNamedLikePartsAreExpanded) {
+  const SignatureDef signature = Declared({{"item", {-1}}, {"item_1", {-1, 1}}, {"item_2", {2}}});
+  TensorProto once = Column({7});
+  once.mutable_tensor_shape()->add_dim()->set_size(1);
+  const Request request{{"item", Column({1, 2, 3})}, {"item_1", once}, {"item_2", Column({4, 5})}};
+  const Map<std::string, TensorProto> sent(request.begin(), request.end());
+  NamedTensors inputs;
+  ASSERT_TRUE(ExpandedInputValues(signature, sent, inputs).ok());
+  EXPECT_THAT(ByName(inputs)["item_1:0"], ElementsAre(7, 7, 7));
+}
+
 TEST(ExpandedInputValuesTest, UsersStatesAndTheirDefaultStayAsTheyCome) {
   SignatureDef signature;
   for (const char* const alias :

@@ -2,13 +2,16 @@
 //
 // It is one pure function, used by the fork of TF Serving and by the native server:
 //   1. An input is batched if its declared first dimension is unknown, unless its rows belong to
-//      another domain. An input of unknown rank may be a parameter, so it is batched only if it is
-//      the signature's only input. Other inputs pass unchanged if their shape fits the declared
-//      one.
+//      another domain or the signature takes parts of a sparse or ragged tensor. An input of unknown
+//      rank may be a parameter, so it is batched only if it is the signature's only input. Other
+//      inputs pass unchanged if their shape fits the declared one.
 //   2. N is the largest first dimension among the batched inputs.
 //   3. A batched input with N rows passes; one with 1 row is expanded to N; any other is an error.
 //   4. An absent input takes its default from the signature, as if it had been sent.
 //   5. Nothing is guessed: an input with two rows beside one with three is an error.
+//
+// In a signature that no export recorded, the native server applies the rule only if the signature
+// refuses the rows that were sent (server/engine/row_trials.h).
 //
 // The rows of the inputs DOMAIN_state/... belong to another domain if the signature also has an
 // int64 input row_to_DOMAIN of shape [?], the index of each candidate's row in DOMAIN. This is how
@@ -44,7 +47,7 @@ struct DeclaredInput {
   tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID accepts any
   bool unknown_rank = false;
   Dims dims;                  // -1 for unknown sizes
-  bool other_domain = false;  // its rows are not the candidates'; set by FindOtherDomains()
+  bool other_domain = false;  // its rows, if it has any, are not the candidates'
   bool has_default = false;
   Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;

@@ -65,7 +65,7 @@ absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shap
 }  // namespace
 
 absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature,
-                                                        const Limits& limits) {
+                                                        const Limits& limits, bool as_sent) {
   using Entry = google::protobuf::Map<std::string, TensorInfo>::value_type;
   std::vector<const Entry*> entries;
   entries.reserve(signature.inputs().size());
@@ -90,6 +90,9 @@ absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::Signat
   }
   FindOtherDomains(absl::MakeSpan(result.inputs_));
   PairLists(absl::MakeSpan(result.inputs_));
+  if (as_sent) {
+    for (DeclaredInput& input : result.inputs_) input.other_domain = true;
+  }
   return result;
 }
 

@@ -42,9 +42,9 @@ class SignatureInputs {
 
   // Orders inputs by alias. An input to which no tensor can be fed (coo_sparse or composite
   // TensorInfo) is not an error here, but makes every Build() fail. Returns INVALID_ARGUMENT for a
-  // default that cannot be decoded.
+  // default that cannot be decoded. With `as_sent`, no input is batched: all pass unchanged.
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature,
-                                                const Limits& limits);
+                                                const Limits& limits, bool as_sent = false);
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature) {
     return Create(signature, Limits());
   }
@@ -56,6 +56,9 @@ class SignatureInputs {
 
   // The inputs' names in the graph ("serving_default_age:0"), by position.
   const std::vector<std::string>& feed_names() const { return feed_names_; }
+
+  // OK, or which input no tensor can be fed to.
+  const absl::Status& feedable() const { return unfeedable_; }
 
   // The position of an input, or -1.
   int Find(absl::string_view alias) const;

@@ -110,6 +110,9 @@ class TensorFlowModel final : public Model {
   tables::GenerationPtr TablesNow() const;
   static void RunGroup(const std::vector<BatchMember*>& group);
   static void RunAlone(BatchMember* member);
+  // Decides how one-row inputs of signatures without a record are fed.
+  void SetOneRowInputs(const SignatureGraphs& graphs,
+                       std::map<std::string, RowRecord>* by_name) const;
   // Disables caching, joining and splitting for impure signatures.
   void RunApart(std::map<std::string, RowRecord>* by_name);
   void AddNotes(const std::vector<RecordedSignatures>& records);

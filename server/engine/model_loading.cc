@@ -11,6 +11,7 @@
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/row_record.h"
+#include "server/engine/sparse_parts.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/framework/op.h"
@@ -98,6 +99,7 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
     if (MayWait(name, records) && RunsForCertain(graph)) waiting.push_back(name);
   }
   std::map<std::string, RowRecord> by_name = RecordsByName(records, saved_signatures_);
+  SetOneRowInputs(graphs, &by_name);
   RunApart(&by_name);
   AddSignatures(graphs, rewritten, by_name, waiting);
   for (std::string& note : tables_.Drop(sessions_->restored()))
@@ -201,6 +203,9 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
       signatures_[name] = std::move(added.signature);
     } else {
       served_[name].status = added.status;
+      if (absl::StartsWith(name, "__")) continue;
+      description_.notes.push_back(
+          absl::StrCat("signature \"", name, "\" is not served: ", added.status.message()));
     }
   }
 }
@@ -278,6 +283,19 @@ void TensorFlowModel::PrepareWaiting(const std::string& name) {
   if (absl::Status status = found->second->Prepare(); !status.ok()) {
     programs_.erase(name);
     served_[name].status = status;
+  }
+}
+
+void TensorFlowModel::SetOneRowInputs(const SignatureGraphs& graphs,
+                                      std::map<std::string, RowRecord>* by_name) const {
+  for (const auto& [name, graph] : graphs) {
+    if (by_name->count(name) > 0) continue;
+    const auto impurity = impure_.find(name);
+    // A trial must not write.
+    const bool writes = impurity != impure_.end() && impurity->second.writes;
+    (*by_name)[name].one_row_inputs = writes || TakesSparseParts(graph, saved_signatures_.at(name))
+                                          ? OneRowInputs::kAsSent
+                                          : OneRowInputs::kByTrial;
   }
 }
 

@@ -96,13 +96,34 @@ ExpansionStats ReceivedRequest::Expansion() const {
   return stats;
 }
 
+std::vector<int> ReceivedRequest::OneRowInputs(const SignatureInputs& declared) const {
+  std::vector<int> positions;
+  for (size_t i = 0; i < plan.plan.actions.size(); ++i) {
+    const DeclaredInput& input = declared.inputs()[i];
+    const bool has_one_default = input.batched() && !input.default_dims.empty() && rows() != 1;
+    if (plan.plan.actions[i] == InputAction::kExpand ||
+        (plan.plan.actions[i] == InputAction::kDefault && has_one_default)) {
+      positions.push_back(static_cast<int>(i));
+    }
+  }
+  return positions;
+}
+
 absl::StatusOr<std::unique_ptr<Signature>> Signature::Create(
     const tensorflow::SignatureDef& declared, tensorflow::Session* session, const Options& options,
     const RowRecord& record, std::vector<const void*> tables) {
+  const auto make_inputs = [&](bool as_sent) {
+    return SignatureInputs::Create(declared, {options.max_request_rows, options.max_expanded_bytes},
+                                   as_sent);
+  };
   absl::StatusOr<SignatureInputs> inputs =
-      SignatureInputs::Create(declared, {options.max_request_rows, options.max_expanded_bytes});
+      make_inputs(record.one_row_inputs == OneRowInputs::kAsSent);
   if (!inputs.ok()) return inputs.status();
+  if (!inputs->feedable().ok()) return inputs->feedable();
   std::unique_ptr<Signature> made(new Signature(*std::move(inputs), options, record));
+  if (record.one_row_inputs == OneRowInputs::kByTrial && declared.inputs().size() > 1) {
+    made->as_sent_.emplace(*make_inputs(true));
+  }
   made->traits_ = TraitsOf(made->inputs_.inputs());
   made->tables_ = std::move(tables);
   const std::map<std::string, tensorflow::TensorInfo> sorted(declared.outputs().begin(),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/list_columns.h"
 #include "server/engine/record/row_record.h"
+#include "server/engine/row_trials.h"
 #include "server/engine/wire_column.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
@@ -54,8 +56,10 @@ struct ReceivedRequest {
   }
   SignatureInputs::Scratch plan;
 
-  // Both REQUIRE a plan.
+  // All REQUIRE a plan.
   int64_t rows() const { return plan.plan.rows; }
+  // The positions of the inputs that the plan repeats.
+  std::vector<int> OneRowInputs(const SignatureInputs& inputs) const;
   ExpansionStats Expansion() const;
 };
 
@@ -76,6 +80,15 @@ class Signature {
   absl::Status Prepare() const;
 
   const SignatureInputs& inputs() const { return inputs_; }
+
+  // The inputs of a signature whose one-row inputs are repeated only where a trial asks for it;
+  // no input is batched. Null for other signatures.
+  const SignatureInputs* as_sent() const { return as_sent_.has_value() ? &*as_sent_ : nullptr; }
+  // The trial. REQUIRES as_sent().
+  bool NeedsRepeated(const std::vector<int>& one_row, const std::vector<int>& outputs) const {
+    return trials_.NeedRepeated(*this, one_row, outputs);
+  }
+
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted
   const std::vector<int>& all_outputs() const { return all_outputs_; }
   const RowRecord& record() const { return record_; }
@@ -127,6 +140,8 @@ class Signature {
   void AddOutput(const std::string& alias, const tensorflow::TensorInfo& info);
 
   const SignatureInputs inputs_;
+  std::optional<SignatureInputs> as_sent_;
+  RowTrials trials_;
   const int64_t max_columns_;
   const RowRecord record_;
   const ListColumns lists_;

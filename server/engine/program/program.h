@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/engine/engine.h"
 #include "server/engine/signature.h"
@@ -26,6 +27,7 @@ struct Batch {
     kOneUser,   // like kRows, but planned for the exact program: user columns keep one row
     kIndexed,   // candidates read the rows of some domains by an index
     kPrefetch,  // one user's columns, and no candidates
+    kAsSent,    // columns of any number of rows, fed unchanged
   };
 
   struct Domain {
@@ -37,6 +39,8 @@ struct Batch {
   };
 
   Form form = Form::kRows;
+  // For kAsSent: what the expansion rule says against the request, if TensorFlow refuses it, too.
+  absl::Status unequal_rows;
   bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
   // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples.
   // Otherwise each user's candidates are a request of their own, with its own longest lists.

@@ -120,14 +120,36 @@ absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) co
   return status;
 }
 
+// A signature whose inputs no export recorded as rows takes a request as it was sent, unless the
+// signature refuses such rows but takes them repeated.
+absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) const {
+  batch->form = Batch::Form::kRows;
+  absl::Status by_rule = received->Plan(signature_->inputs());
+  if (by_rule.ok()) {
+    const std::vector<int> one_row = received->OneRowInputs(signature_->inputs());
+    if (one_row.empty() || signature_->NeedsRepeated(one_row, received->outputs)) return by_rule;
+  }
+  if (absl::Status status = received->Plan(*signature_->as_sent()); !status.ok()) {
+    return by_rule.ok() ? status : by_rule;
+  }
+  batch->form = Batch::Form::kAsSent;
+  batch->unequal_rows = std::move(by_rule);
+  return absl::OkStatus();
+}
+
 // Plans with the requested signature if the exact one does not take the request, so that errors
 // name the requested one.
 absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
-  const bool of_one_user = others_.exact != nullptr && others_.exact->Plan(received);
-  if (!of_one_user) {
-    if (absl::Status status = received->Plan(signature_->inputs()); !status.ok()) return status;
+  absl::Status status;
+  if (others_.exact != nullptr && others_.exact->Plan(received)) {
+    batch->form = Batch::Form::kOneUser;
+  } else if (signature_->as_sent() != nullptr) {
+    status = PlanUnrecorded(received, batch);
+  } else {
+    batch->form = Batch::Form::kRows;
+    status = received->Plan(signature_->inputs());
   }
-  batch->form = of_one_user ? Batch::Form::kOneUser : Batch::Form::kRows;
+  if (!status.ok()) return status;
   batch->candidates = received->rows();
   batch->columns.clear();
   for (const ColumnSource* const source : received->plan.sources) {
@@ -151,7 +173,8 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
   const Batch::Form form = plan.batch.form;
   // Stages gather states, not columns, so with stages an indexed request may be joined and split
   // like any other.
-  if (form == Batch::Form::kPrefetch || (form == Batch::Form::kIndexed && stages() == nullptr)) {
+  if (form == Batch::Form::kPrefetch || form == Batch::Form::kAsSent ||
+      (form == Batch::Form::kIndexed && stages() == nullptr)) {
     return profile;
   }
   if (others_.rows != nullptr) profile.size = SizeOfTexts(*plan.request, profile.rows);

@@ -101,6 +101,7 @@ class Programs {
   // Whether some columns are the user's, and requests may have several users.
   bool has_users() const { return domains().take_index() && !signature_->traits().takes_rows; }
   absl::Status PlanRows(ReceivedRequest* received, Batch* batch) const;
+  absl::Status PlanUnrecorded(ReceivedRequest* received, Batch* batch) const;
   bool MayShareRuns(const BatchRules& rules) const;
   bool CanBeSplit(const BatchRules& rules, const std::vector<int>& outputs) const;
 

@@ -154,6 +154,7 @@ bool StagedProgram::Accepts(const Batch& batch) const {
     case Batch::Form::kPrefetch:
       return true;
     case Batch::Form::kOneUser:
+    case Batch::Form::kAsSent:
       break;
   }
   return false;

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace colcast::engine {
 namespace {
 
@@ -24,7 +26,8 @@ void DropLarge(std::vector<Tensor>* feeds) {
 }
 
 // Sets `*feeds` to one tensor per input: the column that was sent or, if null, the default; a
-// single row is repeated to `rows` if the input takes rows. Reuses the tensors in `*feeds`.
+// single row is repeated to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the
+// tensors in `*feeds`.
 absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const WireColumn* const> columns,
                         int64_t rows, std::vector<Tensor>* feeds) {
   const absl::Span<const DeclaredInput> declared = inputs.inputs();
@@ -40,13 +43,18 @@ absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const WireColu
 }  // namespace
 
 absl::StatusOr<bool> WholeProgram::Run(const Batch& batch, RunResult* result) {
-  if (absl::Status status = RunColumns(*signature_, batch, result); !status.ok()) return status;
-  return true;
+  const absl::Status status = RunColumns(*signature_, batch, result);
+  if (status.ok()) return true;
+  if (batch.form != Batch::Form::kAsSent || batch.unequal_rows.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; ", batch.unequal_rows.message()));
 }
 
 absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResult* result) {
   thread_local std::vector<Tensor> feeds;
-  absl::Status status = BuildFeeds(signature.inputs(), batch.columns, batch.candidates, &feeds);
+  const int64_t rows =
+      batch.form == Batch::Form::kAsSent ? SignatureInputs::kAsSent : batch.candidates;
+  absl::Status status = BuildFeeds(signature.inputs(), batch.columns, rows, &feeds);
   if (status.ok()) status = signature.RunFeeds(feeds, *batch.outputs, result);
   DropLarge(&feeds);
   return status;

@@ -1,4 +1,5 @@
-// Runs the signature itself, with one-row columns repeated for every candidate.
+// Runs the signature itself, with one-row columns repeated for every candidate unless the batch is
+// to run as sent.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 
@@ -16,7 +17,8 @@ class WholeProgram final : public Program {
 
   std::string_view name() const override { return "whole"; }
   bool Accepts(const Batch& batch) const override {
-    return batch.form == Batch::Form::kRows && batch.user_states == nullptr;
+    return (batch.form == Batch::Form::kRows && batch.user_states == nullptr) ||
+           batch.form == Batch::Form::kAsSent;
   }
   std::vector<int> own_lengths() const override { return signature_->lists().own_lengths(); }
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;

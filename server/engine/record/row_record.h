@@ -20,9 +20,18 @@ namespace colcast::engine {
 // models/version_directory.h.
 bool ReadRecordFile(const std::string& directory, std::string* text);
 
+// How a request's one-row inputs are fed beside others with N rows.
+enum class OneRowInputs {
+  kRepeated,  // to N rows, because the export recorded the inputs as rows
+  kByTrial,   // repeated only if the signature refuses them as sent (row_trials.h)
+  kAsSent,    // some input is a part of a sparse or ragged tensor, so nothing is repeated
+};
+
 // The record of one signature. If `recorded` is false, nothing is known.
 struct RowRecord {
   bool recorded = false;
+
+  OneRowInputs one_row_inputs = OneRowInputs::kRepeated;
 
   // Each row of every output depends on its own row only: a candidate's row, or the row of a
   // stage's domain. In a late signature, each row depends only on its candidate and the request's

@@ -1,0 +1,128 @@
+#include "server/engine/sparse_parts.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "server/engine/rewrites/needed_graph.h"
+#include "tensorflow/core/framework/function.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace colcast::engine {
+namespace {
+
+using tensorflow::FunctionDef;
+using tensorflow::NodeDef;
+using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
+
+// The name of the op's argument that the node's input `position` belongs to.
+std::string ArgumentAt(const NodeDef& node, int position) {
+  const tensorflow::OpDef* op = nullptr;
+  tensorflow::NameRangeMap arguments;
+  if (!tensorflow::OpRegistry::Global()->LookUpOpDef(node.op(), &op).ok() ||
+      !tensorflow::NameRangesForNode(node, *op, &arguments, nullptr).ok()) {
+    return "";
+  }
+  for (const auto& [name, range] : arguments) {
+    if (position >= range.first && position < range.second) return std::string(name);
+  }
+  return "";
+}
+
+bool Bit(const NodeDef& node, const char* mask) {
+  int64_t bits = 0;
+  return tensorflow::TryGetNodeAttr(node, mask, &bits) && (bits & 1) != 0;
+}
+
+// Whether a StridedSlice takes a range of rows, as splits[1:] does.
+bool SlicesRows(const NodeDef& node) {
+  return !(Bit(node, "begin_mask") && Bit(node, "end_mask")) && !Bit(node, "shrink_axis_mask") &&
+         !Bit(node, "new_axis_mask") && !Bit(node, "ellipsis_mask");
+}
+
+bool IsPart(const NodeDef& node, int position) {
+  if (node.op() == "StridedSlice") return position == 0 && SlicesRows(node);
+  const std::string argument = ArgumentAt(node, position);
+  const auto ends_with_any = [&argument](std::initializer_list<std::string_view> ends) {
+    return absl::c_any_of(ends, [&](auto end) { return absl::EndsWith(argument, end); });
+  };
+  if (ends_with_any({"splits", "segment_ids", "rowids", "row_partition_tensors"})) return true;
+  return absl::StrContains(node.op(), "Sparse") && !absl::StrContains(node.op(), "SparseSegment") &&
+         !absl::StrContains(node.op(), "SparseApply") &&
+         ends_with_any({"indices", "shape", "shapes"});
+}
+
+// Whether the op's output has the rows of its first input.
+bool KeepsRows(const NodeDef& node) {
+  static constexpr std::string_view kOps[] = {
+      "Cast",        "CheckNumerics",          "EnsureShape",     "ExpandDims", "Identity",
+      "Placeholder", "PlaceholderWithDefault", "PreventGradient", "Reshape",    "Snapshot",
+      "Squeeze",     "StopGradient",           "StridedSlice"};
+  return absl::c_linear_search(kOps, node.op());
+}
+
+class Walk {
+ public:
+  explicit Walk(const tensorflow::FunctionDefLibrary& library) {
+    for (const FunctionDef& function : library.function()) {
+      library_[function.signature().name()] = &function;
+    }
+  }
+
+  // `open` names nodes or a function's arguments.
+  bool Reaches(const Nodes& nodes, std::vector<std::string> open) {
+    std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
+    for (const NodeDef& node : nodes) {
+      for (int i = 0; i < node.input_size(); ++i) {
+        if (!absl::StartsWith(node.input(i), "^")) {
+          readers[NodeOf(node.input(i))].emplace_back(&node, i);
+        }
+      }
+    }
+    std::set<std::string> seen;
+    while (!open.empty()) {
+      const std::string name = std::move(open.back());
+      open.pop_back();
+      if (!seen.insert(name).second) continue;
+      for (const auto& [node, position] : readers[name]) {
+        if (IsPart(*node, position) || ReachesInside(*node, position)) return true;
+        if (position == 0 && KeepsRows(*node)) open.push_back(node->name());
+      }
+    }
+    return false;
+  }
+
+ private:
+  bool ReachesInside(const NodeDef& node, int position) {
+    const auto body = node.attr().find("f");
+    const bool calls = absl::EndsWith(node.op(), "PartitionedCall") && body != node.attr().end();
+    const auto found = library_.find(calls ? body->second.func().name() : node.op());
+    if (found == library_.end()) return false;
+    const FunctionDef& function = *found->second;
+    if (position >= function.signature().input_arg_size()) return false;
+    const std::string& argument = function.signature().input_arg(position).name();
+    return visited_.insert({&function, argument}).second &&
+           Reaches(function.node_def(), {argument});
+  }
+
+  std::map<std::string, const FunctionDef*> library_;
+  std::set<std::pair<const FunctionDef*, std::string>> visited_;
+};
+
+}  // namespace
+
+bool TakesSparseParts(const tensorflow::GraphDef& graph,
+                      const tensorflow::SignatureDef& signature) {
+  if (signature.inputs().size() < 2) return false;
+  std::vector<std::string> inputs;
+  for (const auto& [alias, info] : signature.inputs()) inputs.push_back(NodeOf(info.name()));
+  return Walk(graph.library()).Reaches(graph.node(), inputs);
+}
+
+}  // namespace colcast::engine
