@@ -62,11 +62,10 @@ bool TakesSparseParts(const tensorflow::SignatureDef& signature) {
   for (const auto& [name, info] : signature.inputs()) {
     const std::string first = absl::StrCat(name, "_1");
     const std::string second = absl::StrCat(name, "_2");
-    const bool is_sparse =
-        IsDeclared(signature, name, 2, DT_INT64) &&
-        IsDeclared(signature, first, 1, tensorflow::DT_INVALID) &&
-        (IsDeclared(signature, second, 1, DT_INT64, /*fixed=*/true) ||
-         IsDeclared(signature, second, 1, DT_INT64));
+    const bool is_sparse = IsDeclared(signature, name, 2, DT_INT64) &&
+                           IsDeclared(signature, first, 1, tensorflow::DT_INVALID) &&
+                           (IsDeclared(signature, second, 1, DT_INT64, /*fixed=*/true) ||
+                            IsDeclared(signature, second, 1, DT_INT64));
     if (is_sparse || IsDeclared(signature, first, 1, DT_INT64) ||
         IsDeclared(signature, first, 1, DT_INT32)) {
       return true;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/map.h"
 #include "serving_patches/phrases.h"
@@ -41,7 +42,9 @@ absl::Status CheckFeedable(const std::string& alias, const TensorInfo& info) {
                                                  what, ": only dense tensors can be fed"));
 }
 
+// Names the input, unless the status does already.
 absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
+  if (absl::StartsWith(status.message(), "input ")) return status;
   return absl::Status(status.code(), absl::StrCat("input \"", alias, "\": ", status.message()));
 }
 

@@ -46,6 +46,7 @@ bool HasAllValues(const Column& column, int64_t* count) {
   *count = elements;
   const ColumnValues& values = column.values;
   if (values.stored != nullptr) return true;
+  if (values.ignored_field != 0) return false;
   if (values.tensor_content.empty()) {
     return elements > 0 && values.count == elements &&
            ValuesPerElement(ValueFieldOf(column.dtype)) == 1;

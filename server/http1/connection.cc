@@ -18,12 +18,13 @@ constexpr size_t kLeastToCompress = 8 << 10;
 constexpr size_t kMostBehindHeaders = 64 << 10;
 constexpr std::chrono::seconds kLinger{2};
 
-std::string HeadersOf(const Response& response, bool keep_alive) {
+std::string HeadersOf(const Response& response, bool keep_alive, bool http10 = false) {
   std::string text = "HTTP/1.1 " + std::to_string(response.code) + ' ';
   text += ToStd(beast::http::obsolete_reason(beast::http::int_to_status(response.code)));
   text += "\r\nDate: " + HttpTime() + "\r\nContent-Type: " + response.content_type;
   for (const auto& [name, value] : response.headers) text += "\r\n" + name + ": " + value;
   if (!keep_alive) text += "\r\nConnection: close";
+  if (keep_alive && http10) text += "\r\nConnection: keep-alive";
   return text + "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
 }
 
@@ -195,7 +196,7 @@ void Connection::Write(Response response) {
   phase_ = Phase::kWriting;
   SetDeadline(shared_->options.transfer_timeout);
   form_.keep_alive = form_.keep_alive && !shared_->draining && !shared_->is_stopped();
-  Send(HeadersOf(response, form_.keep_alive));
+  Send(HeadersOf(response, form_.keep_alive, form_.http10));
   if (!form_.without_body) body_ = std::move(response.body);
   body_in_output_ = std::min(body_.size(), kMostBehindHeaders);
   Send(std::string_view(body_).substr(0, body_in_output_));

@@ -163,6 +163,7 @@ class Connection final : public net::Connection, public Exchange {
   // Properties of the answer that the request's header determines.
   struct AnswerForm {
     bool keep_alive = false;
+    bool http10 = false;  // the client closes the connection unless the answer has keep-alive
     bool without_body = false;
     bool gzip = false;
   };

@@ -99,6 +99,7 @@ void Connection::HeaderRead() {
 // Copies everything needed from the header now, because the parser later adds trailers to it.
 void Connection::ReadHead(const Header& head) {
   form_.keep_alive = parser_->get().keep_alive();
+  form_.http10 = head.version() == 10;
   form_.without_body = head.method() == beast::http::verb::head;
   form_.gzip = AcceptsGzip(ToStd(head[Field::accept_encoding]));
   request_.method = std::string(head.method_string());

@@ -371,6 +371,19 @@ TEST_F(HttpServerTest, WhatProxiesMayReadAnotherWayIsRefused) {
   EXPECT_EQ(Ask("GET /echo HTTP/1.0\r\n\r\n").find("HTTP/1.1 200 "), 0u);
 }
 
+// ab -k and old proxies wait for a closed connection unless the answer says otherwise.
+TEST_F(HttpServerTest, AnswersToHttp10SayThatTheConnectionStaysOpen) {
+  Start();
+  const std::string kept = "GET /echo HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n";
+  const std::string answers = Ask(kept + "GET /echo HTTP/1.0\r\n\r\n");
+  const size_t second = answers.find("HTTP/1.1 200 ", 1);
+  ASSERT_NE(second, std::string::npos) << answers;
+  EXPECT_NE(answers.substr(0, second).find("\r\nConnection: keep-alive\r\n"), std::string::npos);
+  EXPECT_NE(answers.substr(second).find("\r\nConnection: close\r\n"), std::string::npos);
+  const std::string newer = Ask("GET /echo HTTP/1.1\r\nHost: x\r\n\r\nGET /echo HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(newer.find("keep-alive"), std::string::npos) << newer;
+}
+
 TEST_F(HttpServerTest, TrailersAreNoHeaders) {
   HttpServer::Options options;
   options.names.header = "x-caller";

@@ -244,6 +244,16 @@ TEST(DecodeInferRequestTest, RefusesWhatTheProtocolOrTheServerDoesNotHave) {
   ExpectRefused(message, {"shared memory"});
 }
 
+TEST(DecodeInferRequestTest, AFieldOfALaterProtocolBesideAParameterChangesNothing) {
+  ModelInferRequest message;
+  auto& parameter = (*message.mutable_parameters())["signature_name"];
+  parameter.set_string_param("columnar");
+  parameter.GetReflection()->MutableUnknownFields(&parameter)->AddVarint(99, 1);
+  Decode(message, [](const DecodedRequest& request) {
+    EXPECT_EQ(request.model_spec.signature_name, "columnar");
+  });
+}
+
 TEST(DecodeInferRequestTest, RefusesMoreInputsThanAllowed) {
   ModelInferRequest message;
   AddInput("a", "FP32", {0}, &message);

@@ -97,6 +97,9 @@ struct ColumnValues {
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
   std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
+  // The number of a typed field whose values Tensor::FromProto() would ignore: one of another
+  // dtype, or beside tensor_content. 0 if there is none.
+  uint32_t ignored_field = 0;
 
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;
@@ -113,6 +116,7 @@ struct ColumnValues {
     payload = Bytes();
     ClearForReuse(&messages);
     ClearForReuse(&strings);
+    ignored_field = 0;
     stored = nullptr;
   }
 };

@@ -203,9 +203,17 @@ bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
     if (field != MakeTag(2, kLengthType)) return entry.SkipValue(field, kMaxDepth - 2);
     Reader choice;
     return entry.ReadNested(&choice) && ReadFields(&choice, [&](uint32_t tag) {
-             parameter->is_string = tag == MakeTag(3, kLengthType);
-             return parameter->is_string ? ReadText(&choice, &parameter->text)
-                                         : choice.SkipValue(tag, kMaxDepth - 3);
+             switch (tag) {
+               case MakeTag(3, kLengthType):
+                 parameter->is_string = true;
+                 return ReadText(&choice, &parameter->text);
+               case MakeTag(1, kVarintType):   // bool_param
+               case MakeTag(2, kVarintType):   // int64_param
+               case MakeTag(4, kFixed64Type):  // double_param
+               case MakeTag(5, kVarintType):   // uint64_param
+                 parameter->is_string = false;
+             }
+             return choice.SkipValue(tag, kMaxDepth - 3);
            });
   });
 }

@@ -56,6 +56,7 @@ void TensorDecoder::Finish() {
   ColumnValues& values = column_->values;
   const ValueField field = ValueFieldOf(column_->dtype);
   const auto number = static_cast<uint32_t>(field);
+  values.ignored_field = IgnoredField(number);
   if (field == ValueField::kNone) {
     values.count = 0;
   } else if (field == ValueField::kFloat8) {
@@ -67,6 +68,16 @@ void TensorDecoder::Finish() {
     values.packed = number == first_field_ && only_body_known_;
     if (values.packed) values.payload = only_body_;
   }
+}
+
+uint32_t TensorDecoder::IgnoredField(uint32_t own) const {
+  const bool has_content = !column_->values.tensor_content.empty();
+  if (!float8_.empty() && (kMaxFieldNumber != own || has_content)) return kMaxFieldNumber;
+  if (first_field_ == 0) return 0;  // no values in any other field
+  for (uint32_t number = 0; number <= kMaxFieldNumber; ++number) {
+    if (counts_[number] > 0 && (number != own || has_content)) return number;
+  }
+  return 0;
 }
 
 bool TensorDecoder::MergeField(uint32_t tag, Reader* message, int depth) {

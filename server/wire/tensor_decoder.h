@@ -26,6 +26,8 @@ class TensorDecoder {
  private:
   static constexpr uint32_t kMaxFieldNumber = 18;
 
+  // The number of a field whose values do not count for a dtype with the field `own`; else 0.
+  uint32_t IgnoredField(uint32_t own) const;
   bool MergeField(uint32_t tag, Reader* message, int depth);
   bool MergeDtype(Reader* message);
   bool MergeShape(Reader shape, int depth);

@@ -164,6 +164,38 @@ int64_t BytesPerElement(DataType dtype) {
   return dtype == DT_STRING ? kStringObject : static_cast<int64_t>(ElementSize(dtype));
 }
 
+const char* FieldName(uint32_t number) {
+  switch (static_cast<ValueField>(number)) {
+    case ValueField::kFloat:
+      return "float_val";
+    case ValueField::kDouble:
+      return "double_val";
+    case ValueField::kInt:
+      return "int_val";
+    case ValueField::kString:
+      return "string_val";
+    case ValueField::kScomplex:
+      return "scomplex_val";
+    case ValueField::kInt64:
+      return "int64_val";
+    case ValueField::kBool:
+      return "bool_val";
+    case ValueField::kDcomplex:
+      return "dcomplex_val";
+    case ValueField::kHalf:
+      return "half_val";
+    case ValueField::kUint32:
+      return "uint32_val";
+    case ValueField::kUint64:
+      return "uint64_val";
+    case ValueField::kFloat8:
+      return "float8_val";
+    case ValueField::kNone:
+      break;
+  }
+  return "another field";
+}
+
 Status CheckContent(const Column& column, int64_t count) {
   const size_t size = column.values.tensor_content.size();
   if (column.dtype == DT_STRING) {
@@ -208,7 +240,14 @@ Status CheckValues(const Column& column, int64_t count) {
     return InvalidArgument(Input(column), ": ", DataTypeName(column.dtype), " cannot be sent");
   }
   if (column.values.stored != nullptr) return OkStatus();
-  if (!column.values.tensor_content.empty()) return CheckContent(column, count);
+  const bool has_content = !column.values.tensor_content.empty();
+  if (column.values.ignored_field != 0) {
+    return InvalidArgument(
+        Input(column), ": it has values in ", FieldName(column.values.ignored_field), ", but ",
+        DataTypeName(column.dtype), " is read from ",
+        has_content ? "tensor_content" : FieldName(static_cast<uint32_t>(field)));
+  }
+  if (has_content) return CheckContent(column, count);
   const int64_t sent = column.values.count / ValuesPerElement(field);
   if (sent > count) {
     return InvalidArgument(Input(column), ": ", sent, " values were sent, but shape ",

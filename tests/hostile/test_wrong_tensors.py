@@ -39,6 +39,13 @@ def shape(*sizes: int) -> str:
         ("pair", f"dtype: DT_FLOAT {shape(3, 3)} float_val: 1", ["[3,3]", "[?,2]"]),
         ("pair", f"dtype: DT_FLOAT {shape(2, 2)} float_val: 1", ["2 rows", "3"]),
         ("pair", f"dtype: DT_FLOAT {shape(0, 2)}", ["0 rows"]),
+        ("pair", f"dtype: DT_FLOAT {shape(1, 2)} double_val: [1, 2]", ["double_val", "float_val"]),
+        ("age", f"dtype: DT_INT64 {shape(1)} int64_val: 1 int_val: 3", ["int_val", "int64_val"]),
+        (
+            "pair",
+            f"dtype: DT_FLOAT {shape(1, 2)} float_val: 1 tensor_content: '12345678'",
+            ["float_val", "tensor_content"],
+        ),
     ],
 )
 def test_a_wrong_tensor_is_refused_by_name(expect_refused, good_request, name, text, words):

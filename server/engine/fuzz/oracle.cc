@@ -131,6 +131,15 @@ void ReadTensor(const Tensor& tensor, OracleColumn* column) {
   column->content_proto = proto.SerializeAsString();
 }
 
+// The number of values in all typed fields.
+int64_t AllValues(const TensorProto& proto) {
+  return proto.float_val_size() + proto.double_val_size() + proto.int_val_size() +
+         proto.string_val_size() + proto.scomplex_val_size() + proto.int64_val_size() +
+         proto.bool_val_size() + proto.dcomplex_val_size() + proto.half_val_size() +
+         proto.uint32_val_size() + proto.uint64_val_size() +
+         static_cast<int64_t>(proto.float8_val().size());
+}
+
 OracleColumn ReadColumn(const TensorProto& proto) {
   OracleColumn column;
   column.dtype = proto.dtype();
@@ -146,7 +155,8 @@ OracleColumn ReadColumn(const TensorProto& proto) {
   const int64_t count = TensorShape(proto.tensor_shape()).num_elements();
   const bool has_content = !proto.tensor_content().empty();
   column.refused_on_purpose = column.unknown_rank || (count == 0 && has_content) ||
-                              (!has_content && SentValues(proto) > count);
+                              (!has_content && SentValues(proto) > count) ||
+                              AllValues(proto) > (has_content ? 0 : SentValues(proto));
   if (count > kMaxElements) {
     column.verdict = Verdict::kTooLarge;
     return column;
