@@ -122,6 +122,14 @@ TEST_F(SignatureRunTest, AnOutputThatIsNoDenseTensorCannotBeReturned) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
 }
 
+TEST_F(SignatureRunTest, AnInputThatIsNoDenseTensorIsNamedWhenTheModelIsLoaded) {
+  (*signature_.mutable_inputs())["user"].mutable_coo_sparse();
+  const auto made = Signature::Create(signature_, session_.get(), Options());
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(made.status().message()),
+              HasSubstr("input \"user\" as a sparse tensor (coo_sparse)"));
+}
+
 TEST_F(SignatureRunTest, WhatARequestMayAskForIsBounded) {
   const std::string inputs = Input("user", {2}) + Input("item", {1, 2, 3});
   Options one_column;

@@ -1,4 +1,5 @@
 // The part of Connection that handles what the client sends.
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -36,6 +37,16 @@ std::string LastOf(const Header& head, const std::string& name) {
   return begin == end ? std::string() : std::string(ToStd(std::prev(end)->value()));
 }
 
+// Refuses characters in a chunk's extension that a proxy may read as the end of its line.
+struct CheckExtension {
+  void operator()(uint64_t, beast::string_view extension, beast::error_code& error) const {
+    const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; };
+    if (std::any_of(extension.begin(), extension.end(), is_control)) {
+      error = beast::http::error::bad_chunk_extension;
+    }
+  }
+};
+
 }  // namespace
 
 void Connection::BeginRequest() {
@@ -46,6 +57,8 @@ void Connection::BeginRequest() {
   parser_.emplace();
   parser_->header_limit(static_cast<uint32_t>(shared_->options.max_header_bytes));
   parser_->body_limit(shared_->options.max_body_bytes);
+  static CheckExtension check_extension;
+  parser_->on_chunk_header(check_extension);
 }
 
 void Connection::Parse() {

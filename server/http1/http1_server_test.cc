@@ -19,6 +19,7 @@
 namespace colcast::http {
 namespace {
 
+using namespace std::string_literals;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -369,6 +370,20 @@ TEST_F(HttpServerTest, WhatProxiesMayReadAnotherWayIsRefused) {
                 .find("HTTP/1.1 200 "),
             std::string::npos);
   EXPECT_EQ(Ask("GET /echo HTTP/1.0\r\n\r\n").find("HTTP/1.1 200 "), 0u);
+}
+
+TEST_F(HttpServerTest, AChunksExtensionHasNoControlCharacters) {
+  Start();
+  const auto send = [this](const std::string& extension) {
+    return Ask(
+        "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n2;" +
+        extension + "\r\nhi\r\n0\r\n\r\n");
+  };
+  EXPECT_EQ(send("a=\"b c\t\"").find("HTTP/1.1 200 "), 0u);
+  for (const std::string& extension : {"a=\"\n\""s, "a=\"b\0\""s, "a=\"\x7f\""s}) {
+    EXPECT_EQ(send(extension).find("HTTP/1.1 400 "), 0u) << extension;
+  }
 }
 
 // ab -k and old proxies wait for a closed connection unless the answer says otherwise.

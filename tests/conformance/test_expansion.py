@@ -189,58 +189,16 @@ class Illegal:
 
 ILLEGAL = [
     Illegal(
-        "two_rows_beside_three",
-        "serving_default",
-        {"user": floats(1, 2), "item": floats(4, 5, 6)},
-        ('"user"', "2 rows", "N = 3", '"item"'),
-    ),
-    Illegal(
         "every_offender_is_named",
         "inner",
         {"vector": zeros(2, 3), "history": np.zeros((3, 1), np.int64), "item": zeros(4)},
         ('"vector"', "2 rows", '"history"', "3 rows", "N = 4", '"item"'),
     ),
     Illegal(
-        "no_rows_beside_one",
-        "serving_default",
-        {"user": floats(1), "item": zeros(0)},
-        ('"item"', "0 rows", '"user"'),
-    ),
-    Illegal(
-        "no_rows_beside_three",
-        "serving_default",
-        {"user": zeros(0), "item": floats(4, 5, 6)},
-        ('"user"', "0 rows", "N = 3", '"item"'),
-    ),
-    Illegal(
         "another_dtype",
         "serving_default",
         {"user": np.array([1], np.int64), "item": floats(4)},
         ('"user"', "int64", "float"),
-    ),
-    Illegal(
-        "another_inner_dimension",
-        "inner",
-        {"vector": zeros(1, 4), "history": np.zeros((1, 1), np.int64), "item": floats(1)},
-        ('"vector"', "[1,4]", "[?,3]"),
-    ),
-    Illegal(
-        "another_rank",
-        "inner",
-        {"vector": zeros(1, 3), "history": np.zeros(1, np.int64), "item": floats(1)},
-        ('"history"', "[1]", "[?,?]"),
-    ),
-    Illegal(
-        "rows_for_a_scalar",
-        "fixed",
-        {"scale": floats(2, 3), "weights": floats(10, 1), "user": zeros(3), "item": zeros(3)},
-        ('"scale"', "[2]"),
-    ),
-    Illegal(
-        "another_fixed_first_dimension",
-        "fixed",
-        {"scale": np.float32(2), "weights": floats(1), "user": zeros(3), "item": zeros(3)},
-        ('"weights"', "[1]", "[2]"),
     ),
     Illegal(
         "late_user_sent_on_every_row",
@@ -260,14 +218,6 @@ ILLEGAL = [
         {"user": floats(1), "item": floats(4), "other": floats(4)},
         ("other",),
     ),
-    Illegal(
-        "unknown_input_beside_a_default",
-        "defaults",
-        {"item": floats(4), "other": floats(4)},
-        ("other",),
-    ),
-    Illegal("default_missing_its_items", "defaults", {"user": floats(4)}, ("item",)),
-    Illegal("no_inputs_at_all", "serving_default", {}, ("user", "item")),
 ]
 
 

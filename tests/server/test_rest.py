@@ -176,9 +176,9 @@ def test_every_bytes_come_back_as_base64(rest: Rest, values: list[bytes]) -> Non
     assert [row["raw_bytes"] for row in rows] == encoded
 
 
-def test_the_user_is_sent_once(rest: Rest) -> None:
+def test_a_user_that_tensorflow_broadcasts_is_not_repeated(rest: Rest) -> None:
     answer = rest.predict("pair", {"inputs": {"user": [10.0], "item": [1.0, 2.0, 3.0]}})
-    assert answer == {"score": [10.0, 20.0, 30.0], "rows": [3]}
+    assert answer == {"score": [10.0, 20.0, 30.0], "rows": [1]}
 
 
 def test_outputs_without_rows_are_for_columns(rest: Rest) -> None:
