@@ -1,6 +1,9 @@
 #include "server/rpc/grpc_server.h"
 
 #include <absl/strings/numbers.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -108,6 +111,26 @@ Status GrpcServer::Start(const Options& options, const Backend& backend, net::Po
   return OkStatus();
 }
 
+namespace {
+
+// Removes the socket that a server left at `path`.
+Status RemoveSocket(const std::string& path) {
+  constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.size() > kMost) {
+    return InvalidArgument("--grpc_socket_path: ", path, " has ", path.size(),
+                           " bytes, expected at most ", kMost);
+  }
+  struct stat file;
+  if (lstat(path.c_str(), &file) != 0) return OkStatus();
+  if (!S_ISSOCK(file.st_mode)) {
+    return InvalidArgument("--grpc_socket_path: the file ", path, " is not a socket");
+  }
+  unlink(path.c_str());
+  return OkStatus();
+}
+
+}  // namespace
+
 http2::Methods GrpcServer::Methods(const Options& options) {
   http2::Methods methods = PredictionMethods(backend_, offload_.get());
   methods.merge(ModelMethods(backend_.models, options.reloads));
@@ -124,26 +147,17 @@ Status GrpcServer::Listen(const Options& options) {
   }
   address_ = options.host + ':' + std::to_string(port);
   if (options.socket_path.empty()) return OkStatus();
-  Status status = UnixSocket::Prepare(options.socket_path, &socket_.emplace());
-  if (status.ok()) status = server_->Listen(socket_->listening_path());
-  if (status.ok() && !socket_->in_use()) status = socket_->Publish();
-  return status;
+  Status status = RemoveSocket(options.socket_path);
+  return status.ok() ? server_->Listen(options.socket_path) : status;
 }
 
 void GrpcServer::SetServing(bool serving) {
-  if (serving && socket_ && socket_->in_use()) {
-    std::call_once(socket_taken_over_, [this] {
-      const Status status = socket_->Publish();
-      if (!status.ok()) LogError(status.message);
-    });
-  }
   if (health_service_) health_service_->SetServing(serving);
 }
 
 void GrpcServer::Shutdown(std::chrono::steady_clock::time_point deadline) {
   if (!running_) return;
   running_ = false;
-  if (socket_) socket_->Remove();
   const auto stop_offload = [this] {
     if (offload_) offload_->Stop();
   };

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +18,6 @@
 #include "server/rpc/offload.h"
 #include "server/rpc/services.h"
 #include "server/rpc/standard_services.h"
-#include "server/rpc/unix_socket.h"
 
 namespace colcast::rpc {
 
@@ -46,10 +44,10 @@ class GrpcServer {
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // Returns UNAVAILABLE, naming the address, if listening fails; also UnixSocket's errors. If
-  // another server listens on the socket, this one takes it over when it serves. `poller`, which
-  // idle threads poll, must outlive the server and the workers. `http1`, which may be null, serves
-  // clients that speak HTTP/1.
+  // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT for a socket's
+  // path that is too long or names another kind of file; a socket that is there is replaced.
+  // `poller`, which idle threads poll, must outlive the server and the workers. `http1`, which may
+  // be null, serves clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 
@@ -78,8 +76,6 @@ class GrpcServer {
   std::string address_;
   std::unique_ptr<http2::Server> server_;
   bool running_ = false;
-  std::optional<UnixSocket> socket_;
-  std::once_flag socket_taken_over_;
 };
 
 }  // namespace colcast::rpc
