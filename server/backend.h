@@ -27,7 +27,7 @@ struct Backend {
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
   tracing::Tracer* tracer = nullptr;    // null if nothing is traced
-  callers::Callers* callers = nullptr;  // null if callers are not distinguished
+  const callers::NameSource* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // only gRPC; after decompression

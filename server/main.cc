@@ -143,8 +143,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   models::ModelManager models(options.models, engine.get());
   std::unique_ptr<tracing::Tracer> tracer;
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
-  std::unique_ptr<callers::Callers> callers;
-  if (options.callers) callers = std::make_unique<callers::Callers>(*options.callers);
   net::Poller poller(options.grpc.max_unread_response_bytes, options.max_rest_bytes);
   net::Standby standby(&poller);
   options.workers.events = &poller;
@@ -158,7 +156,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &request_logs,
                         &item_tables,
                         tracer.get(),
-                        callers.get(),
+                        options.callers ? &*options.callers : nullptr,
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),

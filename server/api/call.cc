@@ -1,6 +1,5 @@
 #include "server/api/call.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/base/status.h"
@@ -20,14 +19,11 @@ Call::Call(Codec* codec, const Backend& backend)
   record_.entrypoint = exchange_.entrypoint();
   record_.received = Clock::now();
   if (backend.tracer != nullptr) trace_ = backend.tracer->Start(exchange_.traceparent());
-  if (backend.callers != nullptr) {
-    caller_.emplace(backend.callers, exchange_.caller(backend.callers->names()));
-  }
+  if (backend.callers != nullptr) caller_ = callers::ClientOf(exchange_.caller(*backend.callers));
 }
 
 uint64_t Call::client() const {
-  const uint64_t caller = caller_ ? caller_->client() : 0;
-  return caller != 0 ? caller : exchange_.client();
+  return caller_ != 0 ? caller_ : exchange_.client();
 }
 
 Status Call::FindServable(const ModelSpec& spec) {
@@ -66,10 +62,6 @@ void Call::Answer(Status status) {
   record_.code = status.code;
   record_.latency = Clock::now() - record_.received;
   backend_.metrics->Record(record_);
-  if (caller_) {
-    caller_->Count(status.ok() ? record_.expansion.rows : 0,
-                   record_.runtime / std::max(1, record_.requests_in_run));
-  }
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_);
   exchange_.Send(status);
   delete this;

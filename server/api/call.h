@@ -2,8 +2,8 @@
 #ifndef COLCAST_SERVER_API_CALL_H_
 #define COLCAST_SERVER_API_CALL_H_
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,7 +68,7 @@ class Call : public scheduling::Job {
   std::shared_ptr<const inference::Servable> servable_;  // owns the names that the record refers to
   metrics::CallRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
-  std::optional<callers::Caller> caller_;  // nullopt if callers are not distinguished
+  uint64_t caller_ = 0;  // callers::ClientOf() the caller's name
 };
 
 // One call of Predict or ModelInfer.

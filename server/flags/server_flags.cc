@@ -61,8 +61,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "metrics for Prometheus, and at which path");
 
   table->Add("caller_header", &given->callers.header,
-             "the metadata key and HTTP header that names the caller; callers take turns, and have "
-             "their own metrics");
+             "the metadata key and HTTP header that names the caller; callers take turns");
   table->Add("caller_certificate", &given->callers.certificate,
              "the client's certificate names the caller: the first URI or, without one, DNS name "
              "among its alternative names, else its common name");

@@ -83,7 +83,6 @@ Response MetricsPage(const Backend& backend, const std::string& server_version) 
   TextWriter writer;
   WriteRequests(backend.metrics->Requests(), &writer);
   WriteQueue(*backend.workers, &writer);
-  WriteCallers(backend.callers, &writer);
   WriteRequestLogs(*backend.request_logs, &writer);
   const std::vector<models::ModelSnapshot> models = backend.models->Models();
   WriteVersions(models, &writer);
@@ -142,7 +141,6 @@ std::string StatusJson(const Backend& backend, const std::string& server_version
   JsonWriter json;
   json.Object([&] {
     WriteTraffic(backend, server_version, recent, &json);
-    WriteCallers(backend.callers, &json);
     WriteModels(models, &json);
     WriteStates(models, &json);
     WriteItemTables(*backend.item_tables, &json);

@@ -25,10 +25,6 @@ void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* j
 void WriteTraffic(const Backend& backend, std::string_view server_version,
                   const metrics::Recent& recent, JsonWriter* json);
 
-// Requests by caller (traffic_sections.cc); writes nothing if callers are not distinguished.
-void WriteCallers(callers::Callers* callers, JsonWriter* json);
-void WriteCallers(callers::Callers* callers, metrics::TextWriter* writer);
-
 // The models' state stores and their hits (state_sections.cc).
 void WriteStates(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 void WriteStates(const std::vector<models::ModelSnapshot>& models, metrics::TextWriter* writer);

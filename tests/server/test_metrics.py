@@ -1,6 +1,5 @@
 """The metrics page after requests."""
 
-import concurrent.futures
 import json
 import math
 import re
@@ -17,7 +16,7 @@ from colcast.loadtest.measure.meters import MetricsMeter
 from colcast.server import ServerProcess
 
 from ..waiting import wait_until
-from .metrics_page import PATH, Metrics, status
+from .metrics_page import PATH, Metrics
 from .servers import BusyServer, Stubs, busy_server
 
 OURS = {
@@ -242,27 +241,6 @@ def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
     assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
     state = {"model_name": stubs.model, "version": "1", "state": "AVAILABLE"}
     assert metrics.value(":colcast:model_version_state", **state) == 1
-
-
-def test_callers_that_clients_make_up_take_no_memory(monitored, growth, ranker_inputs):
-    request = monitored.stubs.request(ranker_inputs)
-
-    def ask(caller: str) -> None:
-        metadata = [("x-colcast-caller", caller)]
-        monitored.stubs.prediction.Predict(request, timeout=120, metadata=metadata)
-
-    ask("<b>batch</b>")
-    callers = {one["caller"]: one for one in status(monitored.server)["callers"]}
-    assert (callers["<b>batch</b>"]["requests"], callers["<b>batch</b>"]["rows"]) == (1, 3)
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(ask, (f"made-up-{number}" for number in range(2999))))
-    ask("x" * 1000)
-    monitored.stubs.predict(ranker_inputs)
-    samples = monitored.read().samples
-    names = {s.labels["caller"] for s in samples if s.name.startswith(":colcast:caller_")}
-    assert len(names) == 102
-    assert growth(":colcast:caller_requests", caller="other") == 2900
-    assert growth(":colcast:caller_requests", caller="unnamed") == 2
 
 
 def test_the_load_test_reads_cpu_and_memory_from_it(monitored, ranker_inputs):

@@ -110,7 +110,6 @@ def test_page_and_json_say_the_same(page, served):
     assert traffic["errors"] == 0
     assert [name.replace("_", " ") for name in traffic] == list(cells(page, "traffic"))
     assert figures["total"]["runs"] == traffic["answered"]
-    assert "callers" not in figures
 
 
 def test_figures_move_without_a_reload(page, served):
@@ -135,8 +134,8 @@ def test_names_stay_text(page, served):
     assert NAME in text(page, "#models")
     assert COLUMN in text(page, "#models")
     hostile = "<script>alert(1)</script>" + COLUMN
-    rows = [{"caller": hostile, hostile: hostile, "list": [hostile], "rows": [{"a": hostile}]}]
-    show(page, {"callers": rows, "models": {"of": {"a": hostile}, "versions": rows}})
+    rows = [{"model": hostile, hostile: hostile, "list": [hostile], "rows": [{"a": hostile}]}]
+    show(page, {"traffic": rows, "models": {"of": {"a": hostile}, "versions": rows}})
     assert text(page, "main").count(hostile) >= 6
     assert page.evaluate("document.querySelectorAll('main :is(b, script, img)').length") == 0
     assert page.complaints == []

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import http.client
-import json
 import socket
 import ssl
 import subprocess
@@ -146,29 +145,6 @@ def test_mutual_tls_requires_a_certificate_of_its_own_authority(
         authority.root.read_bytes(), *pairs.get(who, (None, None))
     )
     assert code_of_call(mutual_tls_server, request_of_ranker, credentials).name == expected
-
-
-def test_a_certificate_names_the_caller(mutual_tls_server, authority, request_of_ranker):
-    def ask(client: str, names: str) -> None:
-        credentials = grpc.ssl_channel_credentials(
-            authority.root.read_bytes(), *authority.issue(client, names).pem
-        )
-        with grpc.secure_channel(mutual_tls_server.target, credentials) as channel:
-            stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-            # The certificate counts, not what the client claims.
-            metadata = [("x-colcast-caller", "search")]
-            stub.Predict(request_of_ranker, timeout=120, metadata=metadata)
-
-    ask("batch", "IP:127.0.0.1")
-    ask("feed", "IP:127.0.0.1")
-    ask("batch", "DNS:feed")
-    ask("feed", "DNS:feed,URI:batch")
-    context = client_context(authority.root, authority.issue("asking"), ssl.TLSVersion.TLSv1_3)
-    url = f"https://{mutual_tls_server.rest_target}/status.json"
-    with urllib.request.urlopen(url, context=context, timeout=120) as answer:
-        callers = {one["caller"]: one["requests"] for one in json.load(answer)["callers"]}
-    assert (callers["batch"], callers["feed"]) == (2, 2)
-    assert "search" not in callers
 
 
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
