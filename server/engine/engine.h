@@ -54,7 +54,6 @@ struct Options {
   // checkpoint's files (server/engine/mapping/README.md).
   bool map_tables = true;
   int64_t map_tables_min_bytes = int64_t{64} << 20;
-  bool lock_tables = false;  // keep mapped tables in memory
   // Requests to these signatures fail with FAILED_PRECONDITION. Tables that only these signatures
   // read are not kept in memory.
   std::vector<std::string> unserved_signatures;
@@ -122,7 +121,6 @@ struct TableMemory {
 
   int64_t mapped = 0;
   int64_t resident = 0;  // bytes of `mapped` that are in the page cache
-  int64_t locked = 0;    // bytes of `resident` that are locked there
   int64_t checked = 0;   // bytes of `mapped` that were read and match the saved checksum
   std::string damage;    // the error of a damaged file; the model then answers DATA_LOSS
   std::vector<Table> tables;

@@ -79,8 +79,8 @@ class TensorFlowModel final : public Model {
   // Makes lookups in all graphs read mapped tables. Copies tables that graphs read in other ways
   // into memory.
   absl::Status ReadMapped(SignatureGraphs* graphs, RewrittenSignatures* rewritten);
-  // Locks or checks the mapped tables that the signatures read, and applies their deltas.
-  absl::Status ServeMapped();
+  // Checks the mapped tables that the signatures read, and applies their deltas.
+  void ServeMapped();
   SignatureGraphs GraphsToServe(const NeededGraphs& needed);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs);

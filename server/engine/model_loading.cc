@@ -104,8 +104,7 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   AddSignatures(graphs, rewritten, by_name, waiting);
   for (std::string& note : tables_.Drop(sessions_->restored()))
     description_.notes.push_back(std::move(note));
-  status = ServeMapped();
-  if (!status.ok()) return status;
+  ServeMapped();
   programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options_);
   AddNotes(records);
   LoadTranscoding();
@@ -148,23 +147,18 @@ absl::Status TensorFlowModel::ReadMapped(SignatureGraphs* graphs, RewrittenSigna
   return mapped_.CopyOthers(sessions_->restored());
 }
 
-absl::Status TensorFlowModel::ServeMapped() {
+void TensorFlowModel::ServeMapped() {
   mapped_.DropFreed(sessions_->restored());
   for (std::string& note : mapped_.notes()) description_.notes.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
-  absl::Status status;
-  if (options_.lock_tables && tables != nullptr) status = LockTables(*tables);
-  if (status.ok() && tables != nullptr && !tables->tables().empty()) {
+  if (tables != nullptr && !tables->tables().empty()) {
     table_checks_ = std::make_unique<TableChecks>(std::move(tables));
   }
-  if (status.ok() && options_.map_tables) {
+  if (options_.map_tables) {
     table_deltas_ = std::make_unique<TableDeltas>(directory_, mapped_.Tables());
+  } else if (std::string note = UnusedDeltas(directory_); !note.empty()) {
+    description_.notes.push_back(std::move(note));
   }
-  if (!options_.map_tables) {
-    if (std::string note = UnusedDeltas(directory_); !note.empty())
-      description_.notes.push_back(std::move(note));
-  }
-  return status;
 }
 
 struct TensorFlowModel::Added {

@@ -12,6 +12,9 @@ const std::vector<RemovedFlag>& RemovedFlags() {
       {"graph_choices_directory", kGraphs},
       {"graph_measuring_ms", kGraphs},
       {"graph_tolerance", kGraphs},
+      {"lock_tables",
+       "mapped tables are read into the page cache after a load; --map_tables=off reads them into "
+       "memory"},
       {"pair_bytes", "cache scores in the client; --item_state_bytes caches states"},
       {"quota_config_file", kRateLimits},
       {"quota_config_file_poll_wait_seconds", kRateLimits},

@@ -100,10 +100,6 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
                          {{"auto", true}, {"off", false}});
   table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
              "with --map_tables=auto: smaller tables are read into memory", {0});
-  table->Add("lock_tables", &engine.lock_tables,
-             "read mapped tables into memory at load and keep them there, so that no request waits "
-             "for the disk; a version is not loaded if the process may not lock that much memory "
-             "(`ulimit -l`)");
   table->Add("unserved_signatures", &engine.unserved_signatures,
              "comma-separated signatures, of all models, that are not served; data that only they "
              "need is not kept in memory");

@@ -86,14 +86,6 @@ Status MappedFile::Check() const {
   return OkStatus();
 }
 
-Status MappedFile::Lock(size_t offset, size_t size) const {
-  const Pages pages = PagesCovering(data_, offset, size);
-  if (mlock(pages.begin, pages.size) == 0) return OkStatus();
-  return ResourceExhausted(path(), ": ", size,
-                           " bytes cannot be locked in memory: ", std::strerror(errno),
-                           "; see `ulimit -l`");
-}
-
 int64_t MappedFile::Resident(size_t offset, size_t size) const {
   constexpr size_t kAtOnce = size_t{1} << 30;
   const size_t page = getpagesize();

@@ -42,10 +42,6 @@ class MappedFile {
   // or a writer may have changed them and reset the modification time.
   int64_t touched() const { return touched_; }
 
-  // Reads a range into memory and keeps it there. Returns RESOURCE_EXHAUSTED if the system does not
-  // allow it.
-  Status Lock(size_t offset, size_t size) const;
-
   // The number of a range's bytes that are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 

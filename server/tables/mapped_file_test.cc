@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -117,12 +116,6 @@ TEST_F(MappedFileTest, BytesThatWereReadAreResident) {
   EXPECT_EQ(file->Resident(5'000, 10), 10);
   file->Leave(0, 100'000);
   EXPECT_EQ(Sum(*file), 100'000 * 'a');
-}
-
-TEST_F(MappedFileTest, WhatMayNotBeLockedIsNot) {
-  const struct rlimit none = {0, 0};
-  if (geteuid() == 0 || setrlimit(RLIMIT_MEMLOCK, &none) != 0) GTEST_SKIP() << "may lock all";
-  EXPECT_EQ(Open()->Lock(0, 1).code, StatusCode::kResourceExhausted);
 }
 
 TEST(BusErrorGuardDeathTest, AnotherBusErrorEndsTheProcess) {

@@ -12,7 +12,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerFailedError, ServerProcess, find_executable
 
 from ..models import tables
 from ..waiting import wait_until
@@ -106,39 +105,12 @@ def test_the_log_and_the_status_page_say_what_is_mapped_and_why_not(stubs: Stubs
         metrics = Metrics(stubs.server)
         kinds = {
             kind: metrics.value(":colcast:table_bytes", kind=kind, **labels)
-            for kind in ("mapped", "resident", "locked", "checked")
+            for kind in ("mapped", "resident", "checked")
         }
         assert kinds["mapped"] == version["tables"]["mapped_bytes"]
-        return kinds["checked"] == kinds["resident"] == kinds["mapped"] and not kinds["locked"]
+        return kinds["checked"] == kinds["resident"] == kinds["mapped"]
 
     wait_until(all_are_checked)
-
-
-def test_locked_tables_are_in_memory_when_the_version_serves(
-    base_path: Path, monitoring: list[str]
-):
-    flags = ["--map_tables_min_bytes=1", "--lock_tables", *monitoring]
-    with ServerProcess("ranker", base_path, flags) as server:
-        (version,) = status(server)["models"][0]["versions"]
-        assert version["tables"]["locked_bytes"] == version["tables"]["mapped_bytes"] > 0
-        labels = {"model_name": "ranker", "version": "1", "kind": "locked"}
-        locked = Metrics(server).value(":colcast:table_bytes", **labels)
-        assert locked == version["tables"]["mapped_bytes"]
-
-
-def test_a_version_whose_tables_may_not_be_locked_is_refused_with_the_limit(
-    base_path: Path, tmp_path: Path
-):
-    limited = tmp_path / "limited.sh"
-    drop = "setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock" if os.geteuid() == 0 else ""
-    limited.write_text(f'#!/bin/sh\nulimit -l 4\nexec {drop} {find_executable()} "$@"\n')
-    limited.chmod(0o755)
-    flags = ["--map_tables_min_bytes=1", "--lock_tables", "--max_num_load_retries=0"]
-    server = ServerProcess("ranker", base_path, flags, executable=limited)
-    with pytest.raises(ServerFailedError) as error, server:
-        pass
-    assert f"--lock_tables needs {MAPPED_BYTES} bytes" in str(error.value)
-    assert "the process may lock 4096" in str(error.value)
 
 
 def test_without_mapping_no_file_is_mapped_and_deltas_are_named(

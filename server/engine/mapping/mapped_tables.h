@@ -30,7 +30,6 @@ struct MappedTable {
   size_t size = 0;
   uint32_t checksum = 0;                        // masked CRC-32C
   mutable std::atomic<bool> is_checked{false};  // whether the bytes matched the checksum
-  mutable std::atomic<bool> is_locked{false};   // by LockTables()
 
   const char* data() const { return file->bytes().data() + offset; }
 };

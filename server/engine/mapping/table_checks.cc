@@ -1,7 +1,5 @@
 #include "server/engine/mapping/table_checks.h"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <map>
 #include <utility>
@@ -15,33 +13,6 @@
 namespace colcast::engine {
 
 using tables::MappedFile;
-
-absl::Status LockTables(const MappedTables& tables) {
-  int64_t bytes = 0, missing = 0;
-  for (const auto& table : tables.tables()) {
-    const auto size = static_cast<int64_t>(table->size);
-    bytes += size;
-    missing += size - table->file->Resident(table->offset, table->size);
-  }
-  const auto refused = [&](const std::string& why) {
-    struct rlimit limit = {};
-    getrlimit(RLIMIT_MEMLOCK, &limit);
-    return absl::ResourceExhaustedError(
-        absl::StrCat("--lock_tables needs ", bytes,
-                     " bytes for the model's mapped tables (the process may lock ", limit.rlim_cur,
-                     ", `ulimit -l`): ", why));
-  };
-  if (const int64_t available = AvailableMemory(); missing > available) {
-    return refused(absl::StrCat(missing, " are not in memory yet, and ", available, " are left"));
-  }
-  for (const auto& table : tables.tables()) {
-    if (table->is_locked) continue;
-    Status status = table->file->Lock(table->offset, table->size);
-    if (!status.ok()) return refused(status.message);
-    table->is_locked = true;
-  }
-  return absl::OkStatus();
-}
 
 namespace {
 
@@ -99,7 +70,6 @@ TableMemory TableChecks::memory() const {
     const auto size = static_cast<int64_t>(table->size);
     memory.mapped += size;
     memory.resident += table->file->Resident(table->offset, table->size);
-    if (table->is_locked) memory.locked += size;
     if (table->is_checked) memory.checked += size;
   }
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -13,11 +13,6 @@
 
 namespace colcast::engine {
 
-// Reads all tables into memory and keeps them there, so that no run waits for the disk. Returns
-// RESOURCE_EXHAUSTED, with the bytes needed and the process's limit, if the system does not allow
-// it.
-absl::Status LockTables(const MappedTables& tables);
-
 class TableChecks {
  public:
   // Checks each table once, and again after its file was touched. If the tables exceed `available`
