@@ -22,9 +22,7 @@ Call::Call(Codec* codec, const Backend& backend)
   if (backend.callers != nullptr) caller_ = callers::ClientOf(exchange_.caller(*backend.callers));
 }
 
-uint64_t Call::client() const {
-  return caller_ != 0 ? caller_ : exchange_.client();
-}
+uint64_t Call::client() const { return caller_ != 0 ? caller_ : exchange_.client(); }
 
 Status Call::FindServable(const ModelSpec& spec) {
   if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;

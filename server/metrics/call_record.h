@@ -1,5 +1,5 @@
 // What happened to a call. The code that handles the call fills in the record; metrics, the request
-// log, tracing and the counts per caller read it. kCallMetrics lists the metrics of calls.
+// log and tracing read it. kCallMetrics lists the metrics of calls.
 #ifndef COLCAST_SERVER_METRICS_CALL_RECORD_H_
 #define COLCAST_SERVER_METRICS_CALL_RECORD_H_
 

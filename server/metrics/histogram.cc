@@ -7,17 +7,13 @@
 namespace colcast::metrics {
 namespace {
 
-Buckets Exponential(double first, double growth, int count, int64_t unit, int parts) {
+Buckets Exponential(double first, double growth, int count, int64_t unit) {
   Buckets buckets;
   buckets.unit = unit;
-  buckets.parts = parts;
   double bound = first;
   for (int i = 0; i < count; ++i, bound *= growth) {
     buckets.published.push_back(bound);
-    for (int part = parts - 1; part >= 0; --part) {
-      const double within = bound / std::pow(growth, static_cast<double>(part) / parts);
-      buckets.bounds.push_back(static_cast<int64_t>(std::floor(within * unit)));
-    }
+    buckets.bounds.push_back(static_cast<int64_t>(std::floor(bound * unit)));
   }
   return buckets;
 }
@@ -25,39 +21,22 @@ Buckets Exponential(double first, double growth, int count, int64_t unit, int pa
 }  // namespace
 
 const Buckets& LatencyBuckets() {
-  static const Buckets* const buckets = new Buckets(Exponential(10, 1.8, 33, 1000, 4));
+  static const Buckets* const buckets = new Buckets(Exponential(10, 1.8, 33, 1000));
   return *buckets;
 }
 
 const Buckets& ByteBuckets() {
-  static const Buckets* const buckets = new Buckets(Exponential(256, 4, 10, 1, 1));
+  static const Buckets* const buckets = new Buckets(Exponential(256, 4, 10, 1));
   return *buckets;
 }
 
 const Buckets& RowBuckets() {
-  static const Buckets* const buckets = new Buckets(Exponential(1, 2, 15, 1, 1));
+  static const Buckets* const buckets = new Buckets(Exponential(1, 2, 15, 1));
   return *buckets;
 }
 
 int64_t HistogramSnapshot::Count() const {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
-double HistogramSnapshot::Quantile(double share) const {
-  const double wanted = share * static_cast<double>(Count());
-  if (wanted == 0) return 0;
-  double below = 0;
-  for (size_t i = 0; i < buckets->bounds.size(); ++i) {
-    const auto here = static_cast<double>(counts[i]);
-    if (below + here < wanted) {
-      below += here;
-      continue;
-    }
-    const double lower = i == 0 ? 0 : static_cast<double>(buckets->bounds[i - 1]);
-    const double upper = static_cast<double>(buckets->bounds[i]);
-    return (lower + (upper - lower) * (wanted - below) / here) / static_cast<double>(buckets->unit);
-  }
-  return buckets->published.back();
 }
 
 void HistogramSnapshot::Add(const HistogramSnapshot& other) {
@@ -68,12 +47,6 @@ void HistogramSnapshot::Add(const HistogramSnapshot& other) {
   }
   for (size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
   sum += other.sum;
-}
-
-void HistogramSnapshot::Subtract(const HistogramSnapshot& earlier) {
-  if (earlier.buckets == nullptr) return;
-  for (size_t i = 0; i < counts.size(); ++i) counts[i] -= earlier.counts[i];
-  sum -= earlier.sum;
 }
 
 Histogram::Histogram(const Buckets& buckets)

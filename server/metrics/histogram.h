@@ -16,10 +16,7 @@ struct Buckets {
   // Bucket i contains values above published[i - 1] and up to published[i].
   std::vector<double> published;
   int64_t unit = 1;
-  // Internal buckets per published one, for finer quantiles.
-  int parts = 1;
-  // The published.size() * parts internal bounds, in observed units.
-  std::vector<int64_t> bounds;
+  std::vector<int64_t> bounds;  // the same in observed units
 };
 
 // TensorFlow Serving's bounds for latencies: 33 bounds, from 10 microseconds to 25 minutes, each
@@ -37,12 +34,8 @@ struct HistogramSnapshot {
   int64_t sum = 0;              // sum of the observations
 
   int64_t Count() const;
-  // The value, in the published unit, below which the fraction `share` (0 to 1) of the observations
-  // lies. Interpolates linearly within a bucket. At most the highest bound; 0 without observations.
-  double Quantile(double share) const;
-  // These REQUIRE snapshots with the same buckets, or empty ones.
+  // REQUIRES a snapshot with the same buckets, or an empty one.
   void Add(const HistogramSnapshot& other);
-  void Subtract(const HistogramSnapshot& earlier);
 };
 
 // All methods may be called from any thread.

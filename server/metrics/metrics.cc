@@ -46,10 +46,6 @@ int64_t RequestSeries::Answered() const {
   return std::accumulate(answered.begin(), answered.end(), int64_t{0});
 }
 
-int64_t RequestSeries::Failed() const {
-  return Answered() - answered[static_cast<size_t>(StatusCode::kOk)];
-}
-
 Metrics::Metrics() = default;
 Metrics::~Metrics() = default;
 

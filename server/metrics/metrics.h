@@ -45,7 +45,6 @@ struct RequestSeries {
   std::array<int64_t, kNumCallMetrics> counts{};
 
   int64_t Answered() const;  // number of requests answered with any status
-  int64_t Failed() const;    // number of requests answered with a status other than OK
 };
 
 // Loads and warm-ups of the version in a directory.

@@ -69,8 +69,7 @@ void TextWriter::Sample(const Labels& labels, const HistogramSnapshot& histogram
   int64_t below = 0;
   for (size_t i = 0; i < buckets.bounds.size(); ++i) {
     below += histogram.counts[i];
-    if ((i + 1) % buckets.parts != 0) continue;
-    const std::string bound = Bound(buckets.published[i / buckets.parts]);
+    const std::string bound = Bound(buckets.published[i]);
     with_bound.back().second = bound;
     Line("_bucket", with_bound, std::to_string(below));
   }

@@ -9,9 +9,11 @@
 
 namespace colcast::pages {
 
-// Adds the status page (models, traffic and savings): JSON at /status.json and, at "/", a static
-// page that renders it. Unless `metrics_path` is empty, also adds a page with all metrics
-// (docs/metrics.md).
+inline constexpr char kMetricsPath[] = "/metrics";
+
+// Adds "/", a static page that shows what serves and how fast; it reads /status.json (what serves)
+// and kMetricsPath (all metrics, docs/metrics.md). Unless `metrics_path` is empty, the metrics are
+// there, too.
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 

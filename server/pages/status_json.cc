@@ -1,8 +1,8 @@
+#include "server/pages/status_json.h"
+
 #include <cstdint>
 #include <map>
-#include <string_view>
 
-#include "server/pages/sections.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::pages {
@@ -60,7 +60,6 @@ void WriteTables(const engine::TableMemory& tables, JsonWriter* json) {
   json->Object("tables", [&] {
     json->Add({{"mapped_bytes", tables.mapped},
                {"resident_bytes", tables.resident},
-               {"locked_bytes", tables.locked},
                {"checked_bytes", tables.checked},
                {"changed_bytes", tables.changed},
                {"deltas", tables.deltas},
@@ -115,6 +114,22 @@ void WriteModels(const std::vector<ModelSnapshot>& models, JsonWriter* json) {
       });
     }
   });
+}
+
+std::string StatusJson(const Backend& backend, std::string_view server_version) {
+  JsonWriter json;
+  json.Object([&] {
+    json.Object("server", [&] { json.Add({{"version", server_version}}); });
+    WriteModels(backend.models->Models(), &json);
+    json.List("item_tables", [&] {
+      for (const auto& source : backend.item_tables->sources()) {
+        json.Object({{"model", source->config().model},
+                     {"key", source->config().key},
+                     {"error", source->stats().status.message}});
+      }
+    });
+  });
+  return json.text();
 }
 
 }  // namespace colcast::pages

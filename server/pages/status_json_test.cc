@@ -1,4 +1,4 @@
-#include "server/pages/sections.h"
+#include "server/pages/status_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -44,10 +44,10 @@ class GrpcServer {
     std::vector<std::pair<std::string, std::string>> channel_arguments;
   };
 
-  // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT for a socket's
-  // path that is too long or names another kind of file; a socket that is there is replaced.
-  // `poller`, which idle threads poll, must outlive the server and the workers. `http1`, which may
-  // be null, serves clients that speak HTTP/1.
+  // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT for a
+  // socket's path that is too long or names another kind of file; a socket that is there is
+  // replaced. `poller`, which idle threads poll, must outlive the server and the workers. `http1`,
+  // which may be null, serves clients that speak HTTP/1.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       net::Accept http1, std::unique_ptr<GrpcServer>* server);
 

@@ -6,7 +6,6 @@ import json
 import socket
 import ssl
 import subprocess
-from pathlib import Path
 
 import grpc
 import numpy as np

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import stages_model
-from .metrics_page import Metrics, status
+from .metrics_page import Metrics
 from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
 MIB = 1 << 20
@@ -200,19 +200,6 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(busy):
     assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
     assert ranker.grown("states_computed", "item") == 200
     assert ranker.grown("states_found", "item") == 1800
-
-
-def test_status_json_has_the_stores(counted):
-    counted.rank(own_inputs(8, 8))
-    stores = {
-        one["store"]: one
-        for one in status(counted.server)["states"]
-        if one["model"] == counted.stubs.model
-    }
-    for store in ("user", "item"):
-        assert stores[store]["signature"] == "columnar_late"
-        assert stores[store]["computed"] == counted.count("states_computed", store)
-        assert stores[store]["states"] == counted.count("states", store) > 0
 
 
 def test_columnar_reads_no_states(counted):

@@ -1,6 +1,8 @@
-"""The status page and its JSON, in a real browser."""
+"""The status page, in a real browser."""
 
 import json
+import re
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,7 +12,6 @@ import tensorflow as tf
 from colcast.server import ServerProcess
 
 from .browser import Page, browser
-from .metrics_page import status
 from .servers import Stubs
 
 NAME = "<b>ranker</b>"  # as hostile as a model name may be
@@ -39,12 +40,12 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, monitoring: list[str]) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     base_path = tmp_path_factory.mktemp("late")
     module = Late()
     tf.saved_model.save(module, str(base_path / "12"), signatures={"late": module.score})
     inputs = {"user": [1.0], "item": [[0.0, 0.0, 0.0]] * 3}
-    with ServerProcess(NAME, base_path, monitoring) as server:
+    with ServerProcess(NAME, base_path, ["--rest_api_port=-1"]) as server:
         stubs = Stubs(server.target, model=NAME)
 
         def predict() -> Any:
@@ -73,59 +74,107 @@ def cells(page: Page, section: str) -> dict[str, str]:
     """The first row of a section's table: column -> text."""
     found = page.evaluate(
         f"Object.fromEntries([...document.querySelector('#{section} tbody tr').cells]"
-        ".map(cell => [cell.dataset.name, cell.innerText]))"
+        ".map(cell => [cell.dataset.name ?? 'name', cell.innerText]))"
     )
     assert isinstance(found, dict)
     return found
 
 
-def show(page: Page, figures: dict[str, Any]) -> None:
-    """Makes the page show these figures instead of the server's."""
+def show(page: Page, status: dict[str, Any], metrics: str) -> None:
+    """Makes the page show these figures, as of two seconds after earlier ones that were half."""
     page.evaluate("globalThis.fetch = () => new Promise(() => {})")
-    page.evaluate(f"draw({json.dumps(figures)})")
+    page.evaluate("samples.splice(0)")
+    half = re.sub(r" (\d+)$", lambda found: f" {int(found[1]) // 2}", metrics, flags=re.MULTILINE)
+    for time, text_ in ((0, half), (2, metrics)):
+        page.evaluate(f"samples.push({{ time: {time}, metrics: parse({json.dumps(text_)}) }})")
+    page.evaluate(f"draw({json.dumps(status)})")
 
 
 def test_it_shows_what_is_served_and_what_was_asked(page, served):
-    before = status(served.server)["traffic"][0]["answered"]
-    for _ in range(7):
-        served.predict()
     open_status(page, served.url)
-    traffic = cells(page, "traffic")
-    assert (traffic["model"], traffic["signature"], traffic["api"]) == (NAME, "late", "Predict")
-    assert (traffic["answered"], traffic["errors"]) == (str(before + 7), "0")
+    asking = threading.Event()
+
+    def ask() -> None:
+        while not asking.wait(0.05):
+            served.predict()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        assert page.wait_for("samples.length > 3")
+        traffic = cells(page, "traffic")
+    finally:
+        asking.set()
+        thread.join()
+    assert traffic["name"] == f"{NAME} late · Predict · GRPC"
+    assert float(traffic["requests/s"]) > 0
+    assert traffic["rows/request"] == "3"
+    assert traffic["p50"].endswith("s")
+    assert traffic["errors"] == "0"
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     models = text(page, "#models")
-    for shown in (NAME, "12", "AVAILABLE", "user", "DT_FLOAT"):
+    for shown in (NAME, "12", "AVAILABLE", f"late(item float[?, 3], user float[1]) → {COLUMN}"):
         assert shown in models
 
 
-def test_page_and_json_say_the_same(page, served):
-    figures = status(served.server)
+FIGURES = """
+:colcast:requests_total{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC",status="OK"} 80
+:colcast:requests_total{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC",status="INTERNAL"} 20
+:colcast:requests_total{model_name="m",signature_name="t",API="Predict",entrypoint="REST",status="OK"} 40
+:colcast:rows_sum{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC"} 8000
+:colcast:bytes_saved_total{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC"} 4000000
+:colcast:runtime_microseconds_sum{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC"} 300
+:colcast:runtime_microseconds_sum{model_name="m",signature_name="t",API="Predict",entrypoint="REST"} 100
+:colcast:request_latency_microseconds_bucket{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC",le="10"} 0
+:colcast:request_latency_microseconds_bucket{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC",le="20"} 40
+:colcast:request_latency_microseconds_bucket{model_name="m",signature_name="s",API="Predict",entrypoint="GRPC",le="+Inf"} 80
+:colcast:states_found_total{model_name="m",version="1",signature_name="s",store="user"} 60
+:colcast:states_computed_total{model_name="m",version="1",signature_name="s",store="user"} 20
+:colcast:states{model_name="m",version="1",signature_name="s",store="user"} 7
+:colcast:state_bytes{model_name="m",version="1",signature_name="s",store="user"} 2048
+:colcast:table_bytes{model_name="m",version="1",kind="mapped"} 3000000000
+:colcast:table_bytes{model_name="m",version="1",kind="resident"} 1500000000
+:colcast:item_table_rows{model_name="m",key="id"} 5
+:colcast:item_lookups_total{model_name="m",key="id"} 400
+process_cpu_seconds_total 8
+"""  # noqa: E501
+
+
+def test_figures_are_of_the_time_between_two_samples(page, served):
     open_status(page, served.url)
-    sections = page.evaluate("[...document.querySelectorAll('section')].map(one => one.id)")
-    assert sections == list(figures)
-    (traffic,) = figures["traffic"]
-    assert (traffic["model"], traffic["signature"], traffic["api"]) == (NAME, "late", "Predict")
-    assert traffic["rows"] == 3 * traffic["answered"] > 0
-    assert traffic["errors"] == 0
-    assert [name.replace("_", " ") for name in traffic] == list(cells(page, "traffic"))
-    assert figures["total"]["runs"] == traffic["answered"]
+    models = [{"name": "m", "base_path": "/m", "versions": []}]
+    items = [{"model": "m", "key": "id", "error": "the file is cut off"}]
+    show(page, {"server": {"version": "1"}, "models": models, "item_tables": items}, FIGURES)
+    traffic = cells(page, "traffic")
+    assert traffic["name"] == "m"
+    assert traffic["requests/s"] == "35"  # half of 140 in two seconds
+    assert traffic["p50"] == "20 µs"
+    assert traffic["CPU/request"] == "66.7 ms"  # 4 s for 60 answers
+    assert traffic["rows/request"] == "66.7"
+    assert traffic["bytes saved"] == "1 MB/s"
+    assert traffic["errors"] == "20 of 140"
+    part = page.evaluate("document.querySelectorAll('#traffic tbody tr')[1].innerText")
+    assert "s · Predict · GRPC" in part
+    assert "75 ms" in part  # three quarters of the time in the model, for 40 answers
+    states = cells(page, "states")
+    assert (states["hit rate"], states["cached"], states["memory"]) == ("75 %", "7", "2.05 kB")
+    tables = cells(page, "tables")
+    assert (tables["size"], tables["in memory"]) == ("3 GB", "50 %")
+    assert "the file is cut off" in text(page, "#tables")
+    assert "nothing in /m" in text(page, "#models")
 
 
 def test_figures_move_without_a_reload(page, served):
     open_status(page, served.url)
     page.evaluate("window.stillTheSamePage = true")
     page.evaluate("document.querySelector('details').open = true")
-    answered = "document.querySelector('#traffic [data-name=answered]').innerText"
-    before = int(page.evaluate(answered))
     page.requested.clear()
-    for _ in range(20):
-        served.predict()
-    assert page.wait_for(f"{answered} === '{before + 20}'")
+    shown = int(page.evaluate("samples.length"))
+    assert page.wait_for(f"samples.length > {shown + 1}")
     assert page.evaluate("window.stillTheSamePage === true")
     assert page.evaluate("document.querySelector('details').open")
     assert page.complaints == []
-    assert set(page.requested) == {served.url + "status.json"}
+    assert set(page.requested) == {served.url + "status.json", served.url + "metrics"}
 
 
 def test_names_stay_text(page, served):
@@ -134,10 +183,14 @@ def test_names_stay_text(page, served):
     assert NAME in text(page, "#models")
     assert COLUMN in text(page, "#models")
     hostile = "<script>alert(1)</script>" + COLUMN
-    rows = [{"model": hostile, hostile: hostile, "list": [hostile], "rows": [{"a": hostile}]}]
-    show(page, {"traffic": rows, "models": {"of": {"a": hostile}, "versions": rows}})
+    version = {"version": "1", "state": "END", "error_code": "INTERNAL", "error": hostile}
+    version |= {"labels": [hostile], "notes": [hostile], "signatures": []}
+    models = [{"name": hostile, "base_path": hostile, "versions": [version]}]
+    metrics = FIGURES.replace('"m"', json.dumps(hostile)).replace('"user"', json.dumps(hostile))
+    show(page, {"server": {"version": hostile}, "models": models, "item_tables": []}, metrics)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert text(page, "main").count(hostile) >= 6
-    assert page.evaluate("document.querySelectorAll('main :is(b, script, img)').length") == 0
+    assert page.evaluate("document.querySelectorAll('main :is(script, img)').length") == 0
     assert page.complaints == []
 
 
@@ -155,24 +208,25 @@ def test_nothing_comes_from_elsewhere(page, served):
 def test_figures_have_three_digits_and_units(page, served):
     open_status(page, served.url)
     expected = {
-        ("rows", 0): "0",
-        ("rows", 0.25): "0.25",
-        ("rows", 12.34): "12.3",
-        ("rows", 999.6): "1 k",
-        ("rows", 1234567): "1.23 M",
-        ("resident_bytes", 1500): "1.5 kB",
-        ("bytes", 2.31e9): "2.31 GB",
-        ("latency_micros_p99", 85): "85 µs",
-        ("wait_micros_p99", 1240): "1.24 ms",
-        ("uptime_seconds", 12.9): "12.9 s",
-        ("cpu_seconds", 303): "5.05 min",
-        ("requests_per_second_10s", 60): "60",
+        "count(0)": "0",
+        "count(0.25)": "0.25",
+        "count(12.34)": "12.3",
+        "count(999.6)": "1 k",
+        "count(1234567)": "1.23 M",
+        "count(null)": "–",
+        "bytes(1500)": "1.5 kB",
+        "bytes(2.31e9)": "2.31 GB",
+        "micros(85)": "85 µs",
+        "micros(1240)": "1.24 ms",
+        "span(59)": "59 s",
+        "span(303)": "5 min",
+        "span(200000)": "2 d",
+        "percent(0.9876)": "98.8 %",
     }
-    calls = {key: page.evaluate(f"numberText('{key[0]}', {key[1]})") for key in expected}
-    assert calls == expected
+    assert {call: page.evaluate(call) for call in expected} == expected
 
 
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_its_window(page, served, width):
     page.call(
         "Emulation.setDeviceMetricsOverride",
@@ -194,4 +248,4 @@ def test_a_lost_server_is_distinguished_from_an_idle_one(page, served):
     served.server.kill()
     assert page.wait_for("document.body.className === 'stale'")
     assert "does not answer" in text(page, "#told")
-    assert cells(page, "traffic")["model"] == NAME  # the page still shows the last figures
+    assert NAME in cells(page, "traffic")["name"]  # the page still shows the last figures

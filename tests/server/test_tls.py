@@ -6,7 +6,6 @@ import http.client
 import socket
 import ssl
 import subprocess
-import urllib.request
 from pathlib import Path
 
 import grpc
