@@ -185,7 +185,8 @@ TEST_F(CallTest, AnAnswerThatCannotBeWrittenIsItsError) {
   const Sent sent = Answer<PredictCall>(std::move(codec));
   EXPECT_EQ(sent.status.message, "too long");
   EXPECT_EQ(sent.answer, "");
-  EXPECT_EQ(metrics_.Requests().at(0).Failed(), 1);
+  const auto code = static_cast<size_t>(StatusCode::kResourceExhausted);
+  EXPECT_EQ(metrics_.Requests().at(0).answered[code], 1);
 }
 
 TEST_F(CallTest, ADroppedCallIsToldWhy) {
