@@ -37,7 +37,7 @@ struct IgnoredFlag {
   std::string_view reason;         // empty if users would not expect an effect
 };
 
-constexpr IgnoredFlag kWithoutEffect[] = {
+constexpr IgnoredFlag kIgnored[] = {
     {"grpc_max_threads", "0", kWorkers},
     {"rest_api_num_threads", "0", kWorkers},
     {"thread_pool_factory_config_file", "", kWorkers},
@@ -75,7 +75,8 @@ bool IsDefault(const IgnoredFlag& flag, const std::string& value) {
 }  // namespace
 
 void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table) {
-  for (const IgnoredFlag& flag : kWithoutEffect) {
+  table->Begin(kWithoutEffect);
+  for (const IgnoredFlag& flag : kIgnored) {
     const auto set = [&flag, warnings](const std::string& value) {
       if (flag.reason.empty() || IsDefault(flag, value)) return OkStatus();
       warnings->push_back("--" + std::string(flag.name) + "=" + value +
@@ -113,7 +114,11 @@ void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& t
       std::exit(0);
     }
     if (argument == "--help" || argument == "-help") {
-      std::fputs((kUsage + flags::HelpText(table)).c_str(), stdout);
+      using namespace flags;
+      const std::string text = HelpText(
+          table, {kListening, kModels, kRunning, kAnswers, kStates, kTables, kItemTables, kExamples,
+                  kGraphs, kLimits, kCallers, kOffload, kOperation, kWithoutEffect});
+      std::fputs((kUsage + text).c_str(), stdout);
       std::exit(1);
     }
   }

@@ -17,6 +17,7 @@ using Seconds = std::chrono::seconds;
 void AddModelRows(Given* given, ServerOptions* options, Table* table) {
   models::ModelManager::Options& models = options->models;
   given->model.name = "default";
+  table->Begin(kModels);
   table->Add("model_name", &given->model.name,
              "name of the model in requests; ignored with --model_config_file");
   table->Add("model_base_path", &given->model.base_path,
@@ -51,10 +52,12 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
   models::Loader::Options& loader = models.loader;
   table->Add("saved_model_tags", &loader.tags,
              "comma-separated tags of the MetaGraph to load from the SavedModel");
+  table->Begin(kLimits);
   table->Add("load_memory_margin_fraction", &loader.memory_margin_fraction,
              "a version is loaded only if its size on disk plus this fraction of it fits in the "
              "available memory; -1 turns the check off",
              {-1});
+  table->Begin(kModels);
   table->Add("enable_model_warmup", &loader.warmup.enabled,
              "replay a version's assets.extra/tf_serving_warmup_requests before it serves");
   table->Add("num_request_iterations_for_warmup", &loader.warmup.iterations,
@@ -66,12 +69,14 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
   table->AddTime<Seconds>("load_check_timeout_seconds", &check.timeout,
                           "how long the process of a --load_check may take before the load fails",
                           {1});
+  table->Begin("");
   table->Add(
       "load_check_directory", &check.directory,
       "set by the server for the process of a --load_check: the version to load before it exits");
   table->Add(
       "op_library_check", &check.op_library,
       "set by the server for the process of a --load_check: the library to load before it exits");
+  table->Begin(kModels);
   table->Add(Flag{"op_library",
                   "path of a library of custom ops to load before any model; may be repeated. The "
                   "ops of TF Text and Decision Forests need no flag if tensorflow-text and ydf-tf "
@@ -81,6 +86,7 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
                     return OkStatus();
                   }});
 
+  table->Begin(kItemTables);
   table->Add("item_table", &given->item_table,
              "comma-separated MODEL:KEY:DIRECTORY: requests to the model that send the column KEY "
              "may leave out the features of the table in the directory (docs/items.md)");

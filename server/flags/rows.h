@@ -11,6 +11,22 @@
 
 namespace colcast::flags {
 
+// The subjects of flags, in the order of --help and of docs/operations.md.
+inline constexpr char kListening[] = "listening";
+inline constexpr char kModels[] = "models";
+inline constexpr char kRunning[] = "running";
+inline constexpr char kAnswers[] = "answers";
+inline constexpr char kStates[] = "states";
+inline constexpr char kTables[] = "tables";
+inline constexpr char kItemTables[] = "item tables";
+inline constexpr char kExamples[] = "tf.Examples";
+inline constexpr char kGraphs[] = "graphs";
+inline constexpr char kLimits[] = "limits";
+inline constexpr char kCallers[] = "callers";
+inline constexpr char kOffload[] = "offload";
+inline constexpr char kOperation[] = "operation";
+inline constexpr char kWithoutEffect[] = "TensorFlow Serving's, without effect or refused";
+
 // Flag values that need further processing.
 struct Given {
   // Options of features that are off unless a flag enables them.

@@ -14,6 +14,7 @@ namespace colcast::flags {
 
 void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   scheduling::WorkerPool::Options& workers = options->workers;
+  table->Begin(kRunning);
   table->Add(
       "num_workers", &given->num_workers,
       "requests that run at the same time; 0 means one per core. A single worker has a thread "
@@ -22,12 +23,14 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("max_queued_requests", &workers.max_queued_requests,
              "requests that may wait for a worker; further ones are answered RESOURCE_EXHAUSTED",
              {1});
+  table->Begin(kLimits);
   table->Add(
       "max_run_bytes", &given->max_run_bytes,
       "memory that all runs in flight may use together, as estimated from earlier runs; a "
       "request beyond it runs in slices or is answered RESOURCE_EXHAUSTED; 0 means half of the "
       "machine's, control group's or address space's memory",
       {0});
+  table->Begin(kAnswers);
   table->Add("enable_serialization_as_tensor_content", &given->tensor_content,
              "answer with tensor_content instead of typed fields");
   table->Add("enable_signature_method_name_check", &options->calls.check_method_names,
@@ -35,6 +38,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
 
   // Names that begin with "enable" or "batching" are TensorFlow Serving's, with the same meaning.
   inference::BatchingOptions& batching = options->models.loader.batching;
+  table->Begin(kRunning);
   table->Add("enable_batching", &given->enable_batching,
              "requests for every signature may run together, within --batching_parameters_file; "
              "the last bits of scores may depend on which requests run together");
@@ -76,6 +80,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("tensorflow_session_config_file", &given->tensorflow_session_config_file,
              "tensorflow.ConfigProto in text form for the sessions; flags for threads override it");
   using engine::ExampleTranscoding;
+  table->Begin(kExamples);
   table->AddChoice<ExampleTranscoding>(
       "example_transcoding", &engine.example_transcoding,
       "how tf.Examples are answered if the model was exported with columnar signatures: exact (as "
@@ -84,6 +89,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
        {"late", ExampleTranscoding::kLate},
        {"off", ExampleTranscoding::kOff}});
   using engine::GraphOptimization;
+  table->Begin(kGraphs);
   table->AddChoice<GraphOptimization>(
       "graph_optimization", &engine.graph_optimization,
       "how a model's graphs are rewritten when it is loaded: exact (bit-identical results), fast "
@@ -94,15 +100,18 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("graph_choices", &engine.graph_choices,
              "file that `colcast tune --graphs` wrote, or a folder of them, for "
              "--graph_optimization=fast; read when a model is loaded");
+  table->Begin(kTables);
   table->AddChoice<bool>("map_tables", &engine.map_tables,
                          "whether tables in which served signatures only look up rows stay mapped "
                          "in the checkpoint's files: auto, off (docs/tables.md)",
                          {{"auto", true}, {"off", false}});
   table->Add("map_tables_min_bytes", &engine.map_tables_min_bytes,
              "with --map_tables=auto: smaller tables are read into memory", {0});
+  table->Begin(kGraphs);
   table->Add("unserved_signatures", &engine.unserved_signatures,
              "comma-separated signatures, of all models, that are not served; data that only they "
              "need is not kept in memory");
+  table->Begin(kLimits);
   table->Add("max_request_columns", &engine.max_request_columns,
              "maximum number of inputs of a request", {1});
   table->Add("max_request_rows", &engine.max_request_rows, "maximum number of rows of a request",
@@ -110,6 +119,7 @@ void AddRunRows(Given* given, ServerOptions* options, Table* table) {
   table->Add("max_expanded_bytes", &engine.max_expanded_bytes,
              "maximum bytes that the tensors of a request may take beyond the bytes sent",
              {0, 1 << 30});
+  table->Begin(kStates);
   table->Add("user_state_bytes", &engine.user_state_bytes,
              "maximum bytes of cached user states, all models together; 0 turns the cache off "
              "(docs/stages.md)",

@@ -17,6 +17,7 @@ using Seconds = std::chrono::seconds;
 
 void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   rpc::GrpcServer::Options& grpc = options->grpc;
+  table->Begin(kListening);
   table->Add("port", &grpc.port, "TCP port for gRPC; 0 means any free port, which is logged",
              {0, 65535});
   table->Add("host", &grpc.host, "address to listen on");
@@ -24,6 +25,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "unix socket to listen on for gRPC, in addition to the port");
   table->Add("grpc_channel_arguments", &given->grpc_channel_arguments,
              "comma-separated gRPC channel arguments, such as grpc.max_connection_age_ms=2000");
+  table->Begin(kLimits);
   table->Add("max_request_bytes", &grpc.max_request_bytes,
              "maximum bytes of a request, over gRPC and HTTP, before and after decompression", {1});
   table->Add("max_unread_response_bytes", &grpc.max_unread_response_bytes,
@@ -31,6 +33,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "may have twice as many. Beyond that, requests are answered RESOURCE_EXHAUSTED or 429",
              {1});
   using From = rpc::Reloads::From;
+  table->Begin(kListening);
   table->AddChoice<From>(
       "model_service", &grpc.reloads.from,
       "who may change what is served with ModelService.HandleReloadConfigRequest: on (any client), "
@@ -52,20 +55,24 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
                                {0});
   table->Add("rest_api_enable_cors_support", &options->model_api.cors,
              "let web pages of any origin use the REST API");
+  table->Begin(kLimits);
   table->Add("max_rest_bytes", &options->max_rest_bytes,
              "maximum bytes of all REST bodies, the columns read from them, and decompressed gRPC "
              "messages together; a request without room is answered 429",
              {1});
+  table->Begin(kOperation);
   table->Add("monitoring_config_file", &given->monitoring_config_file,
              "tensorflow.serving.MonitoringConfig in text form: whether the REST port serves "
              "metrics for Prometheus, and at which path");
 
+  table->Begin(kCallers);
   table->Add("caller_header", &given->callers.header,
              "the metadata key and HTTP header that names the caller; callers take turns");
   table->Add("caller_certificate", &given->callers.certificate,
              "the client's certificate names the caller: the first URI or, without one, DNS name "
              "among its alternative names, else its common name");
 
+  table->Begin(kOffload);
   table->Add("offload_target", &given->offload_target,
              "HOST:PORT or unix:PATH of a server with the same models, on an accelerator, for "
              "large gRPC Predict requests; those that it does not answer run here");
@@ -76,6 +83,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
       "how long --offload_target may take to answer; at most half of the client's remaining time",
       {1});
 
+  table->Begin(kOperation);
   table->Add("trace_endpoint", &given->trace_endpoint,
              "where spans of requests are sent: http://HOST:4318/v1/traces of a collector that "
              "accepts OTLP over HTTP. Empty: $OTEL_EXPORTER_OTLP_ENDPOINT/v1/traces if that is "

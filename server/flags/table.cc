@@ -140,31 +140,37 @@ std::string Table::Closest(std::string_view name) const {
   return closest;
 }
 
-std::string HelpText(const Table& table) {
+namespace {
+
+std::string HelpOf(const Flag& flag) {
   constexpr size_t kWidth = 80;
-  std::vector<const Flag*> sorted;
-  for (const Flag& flag : table.flags()) sorted.push_back(&flag);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Flag* a, const Flag* b) { return a->name < b->name; });
   std::string text;
-  for (const Flag* const flag : sorted) {
-    std::string line =
-        absl::StrCat("  --", absl::string_view(flag->name.data(), flag->name.size()), " (");
-    const std::string rest =
-        absl::StrCat(absl::string_view(flag->help.data(), flag->help.size()),
-                     "); default: ", flag->default_value.empty() ? "\"\"" : flag->default_value);
-    bool is_first = true;
-    for (const absl::string_view word : absl::StrSplit(rest, ' ')) {
-      if (line.size() + 1 + word.size() > kWidth) {
-        absl::StrAppend(&text, line, "\n");
-        line = "     ";
-        is_first = false;
-      }
-      if (!is_first) line += ' ';
+  std::string line = "  --" + std::string(flag.name) + " (";
+  const std::string rest = std::string(flag.help) + "); default: " +
+                           (flag.default_value.empty() ? "\"\"" : flag.default_value);
+  bool is_first = true;
+  for (const absl::string_view word : absl::StrSplit(rest, ' ')) {
+    if (line.size() + 1 + word.size() > kWidth) {
+      absl::StrAppend(&text, line, "\n");
+      line = "     ";
       is_first = false;
-      absl::StrAppend(&line, word);
     }
-    absl::StrAppend(&text, line, "\n");
+    if (!is_first) line += ' ';
+    is_first = false;
+    absl::StrAppend(&line, word);
+  }
+  return text + line + '\n';
+}
+
+}  // namespace
+
+std::string HelpText(const Table& table, const std::vector<std::string_view>& subjects) {
+  std::string text;
+  for (const std::string_view subject : subjects) {
+    text += (text.empty() ? "" : "\n") + std::string(subject) + ":\n";
+    for (const Flag& flag : table.flags()) {
+      if (flag.subject == subject) text += HelpOf(flag);
+    }
   }
   return text;
 }

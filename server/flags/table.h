@@ -26,6 +26,8 @@ struct Flag {
   // flag's name and value.
   std::function<Status(const std::string& value)> set;
   bool is_switch = false;  // --NAME means true, --noNAME false
+  // The heading in --help. Set by Table; flags without one are hidden.
+  std::string_view subject = {};
 };
 
 // The allowed range of a numeric flag, ends included.
@@ -36,6 +38,9 @@ struct Range {
 
 class Table {
  public:
+  // The subject of the rows that follow. They are hidden in --help if it is empty.
+  void Begin(std::string_view subject) { subject_ = subject; }
+
   void Add(std::string_view name, bool* to, std::string_view help);
   void Add(std::string_view name, int* to, std::string_view help, Range range = {});
   void Add(std::string_view name, int64_t* to, std::string_view help, Range range = {});
@@ -79,7 +84,10 @@ class Table {
     Add(Flag{name, help, std::move(default_word), set});
   }
 
-  void Add(Flag flag) { flags_.push_back(std::move(flag)); }
+  void Add(Flag flag) {
+    flag.subject = subject_;
+    flags_.push_back(std::move(flag));
+  }
 
   const std::vector<Flag>& flags() const { return flags_; }
   const Flag* Find(std::string_view name) const;  // null if there is none
@@ -91,11 +99,12 @@ class Table {
                  std::function<void(double)> set);
   static Status ExpectedOneOf(const std::vector<std::string_view>& words);
 
+  std::string_view subject_;
   std::vector<Flag> flags_;
 };
 
-// Lists all flags, sorted, with their defaults and help.
-std::string HelpText(const Table& table);
+// Lists the flags of these subjects, in this order, with their defaults and help.
+std::string HelpText(const Table& table, const std::vector<std::string_view>& subjects);
 
 // A flag of an earlier version.
 struct RemovedFlag {

@@ -83,16 +83,22 @@ TEST(TableTest, AListIsSeparatedByCommas) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST(TableTest, HelpHasEveryFlagWithItsDefaultInLinesThatFit) {
+TEST(TableTest, HelpHasEveryFlagOfASubjectWithItsDefaultInLinesThatFit) {
   Table table;
   int64_t bytes = 60'000'000;
   std::string text;
+  table.Add("hidden", &text, "without a subject");
+  table.Begin("texts");
   table.Add("b_text", &text, "a text");
+  table.Begin("numbers");
   table.Add("a_bytes", &bytes,
             "a sentence that is long enough to be told in two lines, not one, of the help text");
-  EXPECT_EQ(HelpText(table),
+  EXPECT_EQ(HelpText(table, {"numbers", "texts"}),
+            "numbers:\n"
             "  --a_bytes (a sentence that is long enough to be told in two lines, not one, of\n"
             "      the help text); default: 60000000\n"
+            "\n"
+            "texts:\n"
             "  --b_text (a text); default: \"\"\n");
 }
 

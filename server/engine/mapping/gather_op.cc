@@ -66,7 +66,8 @@ class GatherOp final : public tensorflow::OpKernel {
     OP_REQUIRES(context, bad == ids.end(),
                 absl::InvalidArgumentError(absl::StrCat(
                     "indices", tensorflow::SliceDebugString(indices.shape(), bad - ids.begin()),
-                    " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")")));
+                    " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")\n\t [[{{node ",
+                    name(), "}}]]")));
     if (const auto* const changed = tables::ReadsGeneration::Of(table.data())) {
       if (ids.data() != converted.data()) converted.assign(ids.begin(), ids.end());
       changed->Redirect(converted.data(), converted.size());

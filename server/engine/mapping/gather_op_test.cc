@@ -26,7 +26,7 @@ TEST_F(GatherOpTest, NamesAnIdThatIsNoRow) {
     const absl::Status status = Run(session.get(), {1, id}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()),
-                HasSubstr(absl::StrCat("indices[1] = ", id, " is not in [0, 10)")));
+                HasSubstr(absl::StrCat("indices[1] = ", id, " is not in [0, 10)\n\t [[{{node ")));
   }
 }
 
