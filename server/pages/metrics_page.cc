@@ -228,7 +228,7 @@ void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) 
     for (int code = 0; code < kNumStatusCodes; ++code) {
       if (counts.records[code] == 0) continue;
       rows.push_back({{{"model_name", counts.model_name},
-                       {"status_code", StatusName(static_cast<StatusCode>(code))}},
+                       {"status_code", std::string(StatusName(static_cast<StatusCode>(code)))}},
                       counts.records[code]});
     }
   }
