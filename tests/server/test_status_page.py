@@ -74,7 +74,7 @@ def cells(page: Page, section: str) -> dict[str, str]:
     """The first row of a section's table: column -> text."""
     found = page.evaluate(
         f"Object.fromEntries([...document.querySelector('#{section} tbody tr').cells]"
-        ".map(cell => [cell.dataset.name ?? 'name', cell.innerText]))"
+        ".map(cell => [cell.dataset.name ?? cell.className, cell.innerText]))"
     )
     assert isinstance(found, dict)
     return found
