@@ -26,7 +26,7 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
-  tracing::Tracer* tracer = nullptr;    // null if nothing is traced
+  tracing::Tracer* tracer = nullptr;             // null if nothing is traced
   const callers::NameSource* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
