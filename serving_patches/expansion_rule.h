@@ -2,9 +2,9 @@
 //
 // It is one pure function, used by the fork of TF Serving and by the native server:
 //   1. An input is batched if its declared first dimension is unknown, unless its rows belong to
-//      another domain or the signature takes parts of a sparse or ragged tensor. An input of unknown
-//      rank may be a parameter, so it is batched only if it is the signature's only input. Other
-//      inputs pass unchanged if their shape fits the declared one.
+//      another domain or the signature takes parts of a sparse or ragged tensor. An input of
+//      unknown rank may be a parameter, so it is batched only if it is the signature's only input.
+//      Other inputs pass unchanged if their shape fits the declared one.
 //   2. N is the largest first dimension among the batched inputs.
 //   3. A batched input with N rows passes; one with 1 row is expanded to N; any other is an error.
 //   4. An absent input takes its default from the signature, as if it had been sent.
