@@ -57,7 +57,9 @@ def _default(op: Op, index: int) -> Fact:
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    _, held, sizes = _sparse(op, 0, 2, 1)
+    fact, held, sizes = _sparse(op, 0, 2, 1)
+    if fact.sizes and not op.attr("validate_indices"):
+        raise Mixes("which of several entries at one position it takes is unknown")
     return values([held, _default(op, 3)], sizes)
 
 
@@ -73,12 +75,17 @@ def sparse_reshape(op: Op) -> list[Fact]:
     return [fact, Fact("size", ((2,),), sizes=tuple(before))]
 
 
+_SORTED = "sorted by"
+
+
 @rule("SparseReorder")
 def reorder(op: Op) -> list[Fact]:
+    """Entries with equal positions may be sorted otherwise beside other rows."""
     fact, held, _ = _sparse(op, 0, 1, 2)
-    if fact.sizes:
-        raise Mixes("equal positions may be sorted otherwise beside other rows")
-    return [fact, held]
+    if not fact.sizes or not held.axes:
+        return [fact, held]
+    part = elements(chosen(list_of(fact.axes[0]), f"{_SORTED} {op.name}"))
+    return [replace(each, axes=(part, *each.axes[1:])) for each in (fact, held)]
 
 
 @rule("SparseFillEmptyRows")
@@ -235,6 +242,8 @@ def ragged_to_dense(op: Op) -> Fact:
     if not aligned(held.axes[0], elements(name)):
         raise Mixes(meeting(held.axes[0], elements(name)))
     wanted: list[Axis | None] = op.entries(0) if op.ins[0].axes else [None, None]
+    if _SORTED in name:
+        raise Mixes("the order of a row's entries may depend on other rows")
     if wanted[0] not in (None, R) or len(wanted) < 2:
         raise Mixes("the output may have another number of rows")
     size = (f"longest:{name}",) if wanted[1] is None else wanted[1]
