@@ -108,7 +108,7 @@ def _typed(tensor: Any, dtype: DType) -> Array:
     if field in ("float_val", "double_val"):
         return _numbers(b"".join(found), dtype.storage, dtype)
     if field == "half_val":
-        return np.fromiter(found, np.uint16).view(dtype.storage)
+        return np.fromiter(found, np.int64).astype(np.uint16).view(dtype.storage)
     return np.fromiter(found, np.uint64 if field == "uint64_val" else np.int64).astype(
         dtype.storage
     )
