@@ -27,7 +27,11 @@ class ModelRunsTest : public ::testing::Test {
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
     const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_FLOAT);
     const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_FLOAT);
-    ops::Add(scope.WithOpName("score"), ops::Multiply(scope, user, 10.0f), item);
+    // Does not broadcast, so that a user sent once is repeated.
+    const auto both =
+        ops::Stack(scope, {ops::Multiply(scope, user, 10.0f).z, tensorflow::Output(item)},
+                   ops::Stack::Axis(1));
+    ops::Sum(scope.WithOpName("score"), both, 1);
     ops::Multiply(scope.WithOpName("doubled"), item, 2.0f);
     ops::Identity(scope.WithOpName("copy"), item);
     tensorflow::SavedModel saved;

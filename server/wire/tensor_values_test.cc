@@ -97,7 +97,7 @@ TEST(CopyValuesTest, ReadsSingleAndPackedRecordsMixed) {
   ExpectElements<float>(
       TensorOf(DT_FLOAT, 4,
                Tag(5, kFixed32Type) + Raw<float>({1}) + BytesField(5, Raw<float>({2, 3})) +
-                   VarintField(7, 99) + BytesField(5, "") + Tag(5, kFixed32Type) + Raw<float>({4})),
+                   VarintField(3, 99) + BytesField(5, "") + Tag(5, kFixed32Type) + Raw<float>({4})),
       {1, 2, 3, 4});
   ExpectElements<int64_t>(
       TensorOf(DT_INT64, 4,
@@ -116,7 +116,7 @@ TEST(CopyValuesTest, ReadsShortPackedRecordsInARowWhereverTheTagHasOneByteOrTwo)
 
 TEST(CopyValuesTest, ReadsValuesOfMergedMessages) {
   const std::string entry = BytesField(1, "x") + BytesField(2, BytesField(10, Varints({1, 2}))) +
-                            BytesField(2, TensorOf(DT_INT64, 4, BytesField(7, "\x09"))) +
+                            BytesField(2, TensorOf(DT_INT64, 4, VarintField(3, 9))) +
                             BytesField(2, BytesField(10, Varints({3})) + VarintField(10, 4));
   DecodedRequest request;
   ForEachSlicing(BytesField(2, entry), [&](const Bytes& bytes) {
@@ -177,12 +177,11 @@ TEST(CopyValuesTest, AShortListRepeatsItsLastValue) {
 }
 
 TEST(CopyValuesTest, AnEmptyListGivesZeros) {
-  ExpectElements<int64_t>(TensorOf(DT_INT64, 3, VarintField(7, 5)), {0, 0, 0});
+  ExpectElements<int64_t>(TensorOf(DT_INT64, 3, ""), {0, 0, 0});
 }
 
-TEST(CopyValuesTest, TensorContentIsTheMemoryAndGoesBeforeTypedValues) {
-  ExpectElements<int32_t>(
-      TensorOf(DT_INT32, 2, VarintField(7, 5) + BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
+TEST(CopyValuesTest, TensorContentIsTheMemory) {
+  ExpectElements<int32_t>(TensorOf(DT_INT32, 2, BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
   ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x00"s)), {1, 0});
 }
 
@@ -215,6 +214,16 @@ TEST(CheckValuesTest, RefusesMoreValuesThanElements) {
                 "input \"x\": 1 values were sent, but shape [0] has 0 elements");
   ExpectRefused(TensorOf(DT_COMPLEX64, 1, BytesField(9, Raw<float>({1, 2, 3, 4}))), 1,
                 "input \"x\": 2 values were sent, but shape [1] has 1 elements");
+}
+
+// Tensor::FromProto() would ignore them.
+TEST(CheckValuesTest, RefusesValuesInAnotherFieldAndBesideTensorContent) {
+  ExpectRefused(TensorOf(DT_FLOAT, 1, BytesField(6, Raw<double>({3}))), 1,
+                "input \"x\": it has values in double_val, but DT_FLOAT is read from float_val");
+  ExpectRefused(TensorOf(DT_INT64, 1, VarintField(10, 1) + VarintField(7, 2)), 1,
+                "input \"x\": it has values in int_val, but DT_INT64 is read from int64_val");
+  ExpectRefused(TensorOf(DT_INT32, 1, VarintField(7, 5) + BytesField(4, Raw<int32_t>({7}))), 1,
+                "input \"x\": it has values in int_val, but DT_INT32 is read from tensor_content");
 }
 
 TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
@@ -305,7 +314,7 @@ TEST(VisitStringsTest, ReadsStringVal) {
 }
 
 TEST(VisitStringsTest, AShortListRepeatsItsLastStringAndAnEmptyOneGivesEmptyStrings) {
-  ExpectStrings(TensorOf(DT_STRING, 3, BytesField(8, "a") + VarintField(7, 1) + BytesField(8, "b")),
+  ExpectStrings(TensorOf(DT_STRING, 3, BytesField(8, "a") + VarintField(3, 1) + BytesField(8, "b")),
                 {"a", "b", "b"});
   ExpectStrings(TensorOf(DT_STRING, 2, ""), {"", ""});
   ExpectStrings(TensorOf(DT_STRING, 0, ""), {});
