@@ -64,7 +64,7 @@ def dlrm(f: Features, w: Weights) -> Any:
     products = tf.matmul(fields, fields, transpose_b=True)
     lower = tf.linalg.band_part(tf.ones_like(products), -1, 0) > 0
     lower &= ~(tf.linalg.band_part(tf.ones_like(products), 0, 0) > 0)
-    pairs = tf.reshape(tf.boolean_mask(products, lower), [-1, 10])
+    pairs = tf.reshape(tf.boolean_mask(products, lower), [tf.shape(fields)[0], 10])
     return _mlp(tf.concat([pairs, fields[:, 2]], 1), w)
 
 
