@@ -122,9 +122,7 @@ void SignatureInputs::FindAll(absl::Span<const ReceivedInput> received,
   positions->resize(received.size(), -1);
   for (size_t i = 0; i < received.size(); ++i) {
     int& position = (*positions)[i];
-    const bool is_known = position >= 0 && static_cast<size_t>(position) < inputs_.size() &&
-                          inputs_[position].alias == received[i].alias;
-    if (!is_known) position = Find(received[i].alias);
+    position = Find(received[i].alias, position);
   }
 }
 
@@ -144,10 +142,23 @@ absl::Status SignatureInputs::Plan(absl::Span<const ReceivedInput> received,
     scratch->sources[position] = source;
     scratch->shapes[position] = {false, source->dtype(), source->dims()};
   }
-  const absl::Status planned = PlanExpansion(inputs_, scratch->shapes, &scratch->plan);
-  if (any_unknown) return UnknownError(received, positions, planned);
-  if (!planned.ok()) return planned;
-  return CheckLimits(*scratch);
+  if (any_unknown) {
+    return UnknownError(received, positions,
+                        PlanExpansion(inputs_, scratch->shapes, &scratch->plan));
+  }
+  const auto extra_bytes = [scratch](size_t position, int64_t copies) {
+    return scratch->sources[position]->ExtraBytes(copies);
+  };
+  return PlanShapes(scratch->shapes, extra_bytes, &scratch->plan);
+}
+
+absl::Status SignatureInputs::PlanShapes(
+    absl::Span<const ReceivedShape> shapes,
+    absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
+    ExpansionPlan* plan) const {
+  if (!unfeedable_.ok()) return unfeedable_;
+  if (absl::Status status = PlanExpansion(inputs_, shapes, plan); !status.ok()) return status;
+  return CheckLimits(*plan, extra_bytes);
 }
 
 absl::Status SignatureInputs::BuildFeeds(const Scratch& scratch, std::vector<Tensor>* feeds) const {
@@ -171,8 +182,8 @@ absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source
   return status.ok() ? status : WithAlias(inputs_[position].alias, status);
 }
 
-absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
-  const ExpansionPlan& plan = scratch.plan;
+absl::Status SignatureInputs::CheckLimits(
+    const ExpansionPlan& plan, absl::FunctionRef<double(size_t, int64_t)> extra_bytes) const {
   if (plan.rows > limits_.max_rows) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the request has N = ", plan.rows, " rows; max_request_rows is ", limits_.max_rows));
@@ -183,7 +194,7 @@ absl::Status SignatureInputs::CheckLimits(const Scratch& scratch) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const InputAction action = plan.actions[i];
     const int64_t copies = action == InputAction::kPass ? 1 : plan.rows;
-    const double extra = action != InputAction::kDefault ? scratch.sources[i]->ExtraBytes(copies)
+    const double extra = action != InputAction::kDefault ? extra_bytes(i, copies)
                          : inputs_[i].batched()
                              ? static_cast<double>(defaults_[i].TotalBytes()) * copies
                              : 0;

@@ -2,12 +2,14 @@
 #ifndef COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 #define COLCAST_SERVING_PATCHES_SIGNATURE_INPUTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -60,8 +62,13 @@ class SignatureInputs {
   // OK, or which input no tensor can be fed to.
   const absl::Status& feedable() const { return unfeedable_; }
 
-  // The position of an input, or -1.
+  // The position of an input, or -1. Faster if `likely` is its position.
   int Find(absl::string_view alias) const;
+  int Find(absl::string_view alias, int likely) const {
+    const bool is_there = likely >= 0 && static_cast<size_t>(likely) < inputs_.size() &&
+                          inputs_[likely].alias == alias;
+    return is_there ? likely : Find(alias);
+  }
 
   // Sets `(*positions)[i]` to Find(received[i].alias). Faster if `*positions` holds the result for
   // an earlier request with its inputs in the same order.
@@ -92,6 +99,11 @@ class SignatureInputs {
   // names and shapes, the others in contents. The columns in `received` must outlive these calls.
   absl::Status Plan(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
                     Scratch* scratch) const;
+  // Like Plan(), for inputs that are all in the signature. `shapes` are by position;
+  // `extra_bytes(i, copies)` is ColumnSource::ExtraBytes() of a received input.
+  absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes,
+                          absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
+                          ExpansionPlan* plan) const;
   absl::Status BuildFeeds(const Scratch& scratch, std::vector<tensorflow::Tensor>* feeds) const;
   absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
 
@@ -107,7 +119,8 @@ class SignatureInputs {
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
   absl::Status Expand(int position, const ColumnSource* source, int64_t rows,
                       tensorflow::Tensor* feed) const;
-  absl::Status CheckLimits(const Scratch& scratch) const;
+  absl::Status CheckLimits(const ExpansionPlan& plan,
+                           absl::FunctionRef<double(size_t, int64_t)> extra_bytes) const;
 
   Limits limits_;
   std::vector<DeclaredInput> inputs_;

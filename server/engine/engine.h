@@ -17,7 +17,7 @@
 
 #include "server/base/log.h"
 #include "server/base/status.h"
-#include "server/states/store_stats.h"
+#include "server/states/state_cache.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 
@@ -77,7 +77,7 @@ struct ExpansionStats {
   int64_t repeated_bytes = 0;     // bytes of features that are the same in all its tf.Examples
 };
 
-// Statistics of one signature's state store (server/states/store_stats.h).
+// Statistics of one signature's state store (server/states/state_cache.h).
 struct StoreStats {
   std::string signature;  // e.g. "columnar_late"
   states::StoreStats counted;
@@ -157,6 +157,7 @@ struct RequestProfile {
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
   int64_t size = 0;           // what run time grows with, e.g. bytes of text; 0 means rows
+  int64_t input_bytes = 0;    // of all input tensors, with one-row columns repeated; at most 1e15
   int signature = 0;          // index among the model's signatures, sorted by name
 };
 
@@ -237,13 +238,8 @@ class Model {
   // otherwise one by one. An error in one request does not affect the others.
   virtual void Run(std::vector<BatchMember>* members) const = 0;
 
-  Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
-    std::vector<BatchMember> alone(1);
-    alone[0].plan = &plan;
-    Run(&alone);
-    *outputs = std::move(alone[0].outputs);
-    return std::move(alone[0].status);
-  }
+  // Runs one planned request.
+  virtual Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const = 0;
 
   // Plans and runs a single request.
   Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {

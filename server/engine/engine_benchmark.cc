@@ -72,7 +72,13 @@ Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   absl::Status status = prepared.signature->Receive(request, &received);
   if (status.ok()) status = received.Plan(prepared.signature->inputs());
   if (status.ok()) {
-    status = prepared.signature->inputs().BuildFeeds(received.plan, &prepared.feeds);
+    prepared.feeds.resize(received.columns.size());
+    const SignatureInputs& inputs = prepared.signature->inputs();
+    for (size_t i = 0; i < prepared.feeds.size() && status.ok(); ++i) {
+      const int64_t rows =
+          inputs.inputs()[i].batched() ? received.rows() : SignatureInputs::kAsSent;
+      status = inputs.BuildRows(static_cast<int>(i), received.columns[i], rows, &prepared.feeds[i]);
+    }
   }
   if (!status.ok()) Die(status.ToString());
   return prepared;

@@ -1,5 +1,3 @@
-#include "server/engine/list_columns.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/signature.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {
@@ -29,16 +28,16 @@ SignatureInputs Inputs() {
 
 class ListColumnsTest : public ::testing::Test {
  protected:
-  const WireColumn* Lengths(const std::vector<int64_t>& values) {
+  const Input* Lengths(const std::vector<int64_t>& values) {
     const std::string& message = messages_.emplace_back(Int64Input("a/length", values));
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    WireColumn& column = columns_.emplace_back(requests_.back().columns()[0]);
+    Input& column = columns_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     return &column;
   }
   std::deque<std::string> messages_;
   std::deque<DecodedRequest> requests_;
-  std::deque<WireColumn> columns_;
+  std::deque<Input> columns_;
 };
 
 TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {

@@ -60,7 +60,7 @@ class TensorFlowModel final : public Model {
   ModelStats stats() const override;
   TableMemory tables() const override;
   Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
-  using Model::Run;
+  Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const override;
   void Run(std::vector<BatchMember>* members) const override;
   std::shared_ptr<const void> PinTables() const override;
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
@@ -109,7 +109,6 @@ class TensorFlowModel final : public Model {
   absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
   static void RunGroup(const std::vector<BatchMember*>& group);
-  static void RunAlone(BatchMember* member);
   // Decides how one-row inputs of signatures without a record are fed.
   void SetOneRowInputs(const SignatureGraphs& graphs,
                        std::map<std::string, RowRecord>* by_name) const;

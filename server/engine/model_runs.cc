@@ -33,13 +33,19 @@ RunExamples ExamplesOf(const RequestPlan& plan) {
   };
 }
 
-absl::Status RunPlan(const RequestPlan& plan, RunResult* result) {
-  if (plan.examples != nullptr && Transcoding::Answer(*plan.examples, *plan.request, result)) {
-    return absl::OkStatus();
+Status RunPlan(const RequestPlan& plan, std::unique_ptr<Outputs>* outputs) {
+  RunResult result;
+  if (plan.examples == nullptr || !Transcoding::Answer(*plan.examples, *plan.request, &result)) {
+    absl::Status status = plan.programs->Run(plan.batch, &result);
+    if (!status.ok()) return FromAbsl(status);
+    result.expansion = plan.expansion;
   }
-  absl::Status status = plan.programs->Run(plan.batch, result);
-  result->expansion = plan.expansion;
-  return status;
+  *outputs = std::make_unique<TensorOutputs>(std::move(result));
+  return OkStatus();
+}
+
+void RunMember(BatchMember* member) {
+  member->status = RunPlan(AsPlan(*member->plan), &member->outputs);
 }
 
 }  // namespace
@@ -71,31 +77,32 @@ std::shared_ptr<const void> TensorFlowModel::PinTables() const {
   return std::make_shared<const tables::ReadsGeneration>(TablesNow(), /*pinned=*/true);
 }
 
+Status TensorFlowModel::Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
+  const tables::ReadsGeneration reads(TablesNow());
+  if (!JoinsAlone(AsPlan(plan))) return RunPlan(AsPlan(plan), outputs);
+  BatchMember alone;
+  alone.plan = &plan;
+  RunGroup({&alone});
+  *outputs = std::move(alone.outputs);
+  return std::move(alone.status);
+}
+
 void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
   const tables::ReadsGeneration reads(TablesNow());
-  if (members->size() == 1 && !JoinsAlone(AsPlan(*members->front().plan))) {
-    return RunAlone(&members->front());
-  }
   std::map<uint64_t, std::vector<BatchMember*>> groups;
   for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
   for (const auto& [number, group] : groups) {
     if (number != 0 && (group.size() > 1 || JoinsAlone(AsPlan(*group[0]->plan)))) {
       RunGroup(group);
     } else {
-      for (BatchMember* const member : group) RunAlone(member);
+      for (BatchMember* const member : group) RunMember(member);
     }
   }
 }
 
-void TensorFlowModel::RunAlone(BatchMember* member) {
-  RunResult result;
-  member->status = FromAbsl(RunPlan(AsPlan(*member->plan), &result));
-  if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
-}
-
 void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
   const RequestPlan& first = AsPlan(*group[0]->plan);
-  RunJoined(*first.programs, *first.rules, {RunAlone, ExamplesOf(first)}, group);
+  RunJoined(*first.programs, *first.rules, {RunMember, ExamplesOf(first)}, group);
 }
 
 std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {

@@ -81,7 +81,7 @@ struct Target {
 
 // Writes rows that need padding, or that do not begin at the column's first row.
 absl::Status WritePadded(const RowBlock& block, const Target& target, PadWith pad, Tensor* out) {
-  const WireColumn& column = *block.column;
+  const Input& column = *block.column;
   const absl::Span<const int64_t> dims = column.dims();
   Tensor elements;
   if (absl::Status status = MakeOfDims(column.dtype(), dims, &elements); !status.ok()) {
@@ -104,7 +104,7 @@ absl::Status WritePadded(const RowBlock& block, const Target& target, PadWith pa
 }
 
 // Copies elements [first, first + count) of a column that IsLaidOut().
-void CopyLaidOut(const WireColumn& column, int64_t first, int64_t count, int64_t at, Tensor* out) {
+void CopyLaidOut(const Input& column, int64_t first, int64_t count, int64_t at, Tensor* out) {
   const ColumnValues& values = column.column().values;
   if (column.dtype() == tensorflow::DT_STRING) {
     StringFiller filler(static_cast<tstring*>(out->data()) + at);
@@ -157,14 +157,14 @@ class SizeOfStrings final : public StringVisitor {
   double bytes_ = 0;
 };
 
-double BytesOfStrings(const WireColumn& column, int64_t first, int64_t count) {
+double BytesOfStrings(const Input& column, int64_t first, int64_t count) {
   SizeOfStrings size(first, first + count);
   return VisitStrings(column.column(), column.count(), &size).ok() ? size.bytes() : 0;
 }
 
 // Bytes of a block's strings, besides the tstring objects.
 double StringBytes(const RowBlock& block, absl::Span<const int64_t> to, PadWith pad) {
-  const WireColumn& column = *block.column;
+  const Input& column = *block.column;
   const int64_t own = InnerElements(column.dims());
   const double rows = static_cast<double>(block.rows);
   double bytes = block.repeated ? rows * BytesOfStrings(column, block.first * own, own)
@@ -177,7 +177,7 @@ double StringBytes(const RowBlock& block, absl::Span<const int64_t> to, PadWith 
 
 }  // namespace
 
-bool IsLaidOut(const WireColumn& column) {
+bool IsLaidOut(const Input& column) {
   const ColumnValues& values = column.column().values;
   if (values.stored != nullptr) return false;
   if (column.dtype() == tensorflow::DT_STRING) {

@@ -7,21 +7,21 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/engine/wire_column.h"
+#include "server/engine/input.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
 // Rows [first, first + rows) of a column, or row `first` repeated `rows` times.
 struct RowBlock {
-  const WireColumn* column = nullptr;
+  const Input* column = nullptr;
   int64_t first = 0;
   int64_t rows = 0;
   bool repeated = false;
 };
 
 // All rows of a column, or its only row repeated. REQUIRES that the column has 1 or `rows` rows.
-inline RowBlock AllRows(const WireColumn& column, int64_t rows) {
+inline RowBlock AllRows(const Input& column, int64_t rows) {
   return {&column, 0, rows, column.dims()[0] != rows};
 }
 
@@ -29,7 +29,7 @@ inline RowBlock AllRows(const WireColumn& column, int64_t rows) {
 enum class PadWith : uint8_t { kZeros, kFirstValue };
 
 // Whether a column's rows are contiguous as sent, complete, and need no checks.
-bool IsLaidOut(const WireColumn& column);
+bool IsLaidOut(const Input& column);
 
 // Sets `*stacked` to the rows of all blocks, one block after another; each value is copied once.
 // Inner dimensions become the largest of the blocks', padded with zeros or empty strings, or with

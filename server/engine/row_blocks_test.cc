@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/wire_column.h"
+#include "server/engine/input.h"
 #include "server/wire/testing.h"
 
 namespace colcast::engine {
@@ -26,14 +26,14 @@ std::vector<T> Values(const Tensor& tensor) {
 
 class RowBlocksTest : public ::testing::Test {
  protected:
-  const WireColumn& Add(Column column) {
-    WireColumn& added = wire_.emplace_back(columns_.emplace_back(std::move(column)));
+  const Input& Add(Column column) {
+    Input& added = wire_.emplace_back(columns_.emplace_back(std::move(column)));
     EXPECT_TRUE(added.Check().ok());
     return added;
   }
 
   // int64 as clients send them: packed varints.
-  const WireColumn& Numbers(std::vector<int64_t> dims, const std::vector<uint64_t>& values) {
+  const Input& Numbers(std::vector<int64_t> dims, const std::vector<uint64_t>& values) {
     Column column;
     column.dtype = DT_INT64;
     column.dims = std::move(dims);
@@ -43,7 +43,7 @@ class RowBlocksTest : public ::testing::Test {
     return Add(std::move(column));
   }
 
-  const WireColumn& LaidOut(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  const Input& LaidOut(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
     Column column;
     column.dtype = DT_INT64;
     column.dims = std::move(dims);
@@ -51,8 +51,7 @@ class RowBlocksTest : public ::testing::Test {
     return Add(std::move(column));
   }
 
-  const WireColumn& Strings(std::vector<int64_t> dims,
-                            const std::vector<std::string_view>& values) {
+  const Input& Strings(std::vector<int64_t> dims, const std::vector<std::string_view>& values) {
     Column column;
     column.dtype = DT_STRING;
     column.dims = std::move(dims);
@@ -68,7 +67,7 @@ class RowBlocksTest : public ::testing::Test {
 
   std::deque<std::string> kept_;
   std::deque<Column> columns_;
-  std::deque<WireColumn> wire_;
+  std::deque<Input> wire_;
 };
 
 TEST_F(RowBlocksTest, RowsFollowOneAnother) {
@@ -89,7 +88,7 @@ TEST_F(RowBlocksTest, AListThatRepeatsItsLastValueEndsWithItsBlock) {
 }
 
 TEST_F(RowBlocksTest, TheFirstRowOfSeveralIsRepeatedWhereItIsAskedFor) {
-  for (const WireColumn* const column : {&Numbers({2}, {8, 9}), &LaidOut({2}, {8, 9})}) {
+  for (const Input* const column : {&Numbers({2}, {8, 9}), &LaidOut({2}, {8, 9})}) {
     const Tensor stacked = Stack({AllRows(*column, 2), {column, 0, 3, true}});
     EXPECT_THAT(Values<int64_t>(stacked), ElementsAre(8, 9, 8, 8, 8));
   }
@@ -134,7 +133,7 @@ TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndFilledUp) {
 }
 
 TEST_F(RowBlocksTest, EmptyListsHaveRows) {
-  const WireColumn& empty = Numbers({2, 0}, {});
+  const Input& empty = Numbers({2, 0}, {});
   EXPECT_THAT(Values<int64_t>(Stack({AllRows(empty, 2), AllRows(Numbers({1, 1}, {4}), 1)},
                                     PadWith::kFirstValue)),
               ElementsAre(0, 0, 4));
@@ -142,19 +141,19 @@ TEST_F(RowBlocksTest, EmptyListsHaveRows) {
 }
 
 TEST_F(RowBlocksTest, TheBytesBeyondThoseSentAreKnownBeforehand) {
-  const WireColumn& two = LaidOut({2, 1}, {1, 2});
+  const Input& two = LaidOut({2, 1}, {1, 2});
   EXPECT_EQ(ExtraBytes({AllRows(two, 2)}, PadWith::kZeros), 0);
-  const WireColumn& three = LaidOut({1, 3}, {1, 2, 3});
+  const Input& three = LaidOut({1, 3}, {1, 2, 3});
   EXPECT_EQ(ExtraBytes({AllRows(two, 2), AllRows(three, 1)}, PadWith::kZeros), 8 * (9 - 5));
   EXPECT_EQ(ExtraBytes({AllRows(three, 100)}, PadWith::kZeros), 8 * 3 * 99);
 }
 
 TEST_F(RowBlocksTest, AStringThatIsRepeatedCountsEachTime) {
   const std::string text(1000, 'x');
-  const WireColumn& column = Strings({1}, {text});
+  const Input& column = Strings({1}, {text});
   EXPECT_EQ(ExtraBytes({AllRows(column, 10)}, PadWith::kZeros), 10 * sizeof(tstring) + 9 * 1000);
-  const WireColumn& list = Strings({1, 1}, {text});
-  const WireColumn& longer = Strings({1, 3}, {"", "", ""});
+  const Input& list = Strings({1, 1}, {text});
+  const Input& longer = Strings({1, 3}, {"", "", ""});
   EXPECT_EQ(ExtraBytes({AllRows(list, 1), AllRows(longer, 1)}, PadWith::kFirstValue),
             6 * sizeof(tstring) + 2 * 1000);
   EXPECT_EQ(ExtraBytes({AllRows(list, 1), AllRows(longer, 1)}, PadWith::kZeros),
@@ -184,14 +183,14 @@ TEST_F(RowBlocksTest, WhatHasToBeDecodedRepeatedOrCheckedIsNotLaidOut) {
 }
 
 TEST_F(RowBlocksTest, ADecodedColumnIsReadAsOneOnTheWire) {
-  const DecodedColumn numbers("numbers", Stack({AllRows(Numbers({2}, {1, 2}), 2)}));
+  const TensorInput numbers("numbers", Stack({AllRows(Numbers({2}, {1, 2}), 2)}));
   EXPECT_TRUE(IsLaidOut(numbers));
   EXPECT_EQ(numbers.WireBytes(), 16);
   EXPECT_THAT(Values<int64_t>(Stack({{&numbers, 1, 1}})), ElementsAre(2));
   Tensor fed;
   ASSERT_TRUE(numbers.BuildTensor(tensorflow::TensorShape({2}), &fed).ok());
   EXPECT_TRUE(fed.SharesBufferWith(numbers.tensor()));
-  const DecodedColumn strings("strings", Stack({AllRows(Strings({1}, {"a"}), 1)}));
+  const TensorInput strings("strings", Stack({AllRows(Strings({1}, {"a"}), 1)}));
   ASSERT_TRUE(strings.BuildTensor(tensorflow::TensorShape({2}), &fed).ok());
   EXPECT_THAT(Values<tstring>(fed), ElementsAre("a", "a"));
 }

@@ -45,7 +45,7 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
 }
 
 // Whether all lengths are 0 or more. Checks only the usual encoding; false for any other one.
-bool AreNatural(const WireColumn& lengths) {
+bool AreNatural(const Input& lengths) {
   const Bytes& content = lengths.column().values.tensor_content;
   const auto count = static_cast<size_t>(lengths.count());
   if (lengths.dtype() != tensorflow::DT_INT64 || !content.contiguous() ||
@@ -62,47 +62,106 @@ bool AreNatural(const WireColumn& lengths) {
 }
 
 // Returns INVALID_ARGUMENT, with the list's name and row, for a negative length.
-absl::Status CheckLengths(const ListColumns& lists, const ReceivedRequest& received) {
+absl::Status CheckLengths(const Input& input) {
   std::vector<int64_t> lengths;
-  for (size_t i = 0; i < received.columns.size(); ++i) {
-    const WireColumn& column = received.columns[i];
-    const int position = received.plan.positions[i];
-    if (position < 0 || !lists.IsLengths(position) || AreNatural(column) ||
-        !ReadLengths(column, &lengths)) {
-      continue;
-    }
-    const auto wrong =
-        std::find_if(lengths.begin(), lengths.end(), [](int64_t length) { return length < 0; });
-    if (wrong == lengths.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("input \"", column.column().name, "\": row ",
-                                                   wrong - lengths.begin(), " has the length ",
-                                                   *wrong, ", expected 0 or more"));
-  }
-  return absl::OkStatus();
+  if (AreNatural(input) || !ReadLengths(input, &lengths)) return absl::OkStatus();
+  const auto wrong =
+      std::find_if(lengths.begin(), lengths.end(), [](int64_t length) { return length < 0; });
+  if (wrong == lengths.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": row ",
+                                                 wrong - lengths.begin(), " has the length ",
+                                                 *wrong, ", expected 0 or more"));
 }
 
 }  // namespace
+
+ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
+    : lengths_(inputs.inputs().size(), -1),
+      is_lengths_(inputs.inputs().size(), false),
+      never_padded_(inputs.inputs().size(), false) {
+  const auto lengths_of = [&inputs](const std::string& list) {
+    const int lengths = inputs.Find(absl::StrCat(list, "/length"));
+    const bool are_numbers = lengths >= 0 && inputs.inputs()[lengths].dtype == tensorflow::DT_INT64;
+    return are_numbers ? lengths : -1;
+  };
+  for (const std::string& list : record.lists) {
+    const int position = inputs.Find(list);
+    if (position < 0) continue;
+    lengths_[position] = lengths_of(list);
+    if (lengths_[position] >= 0) is_lengths_[lengths_[position]] = true;
+  }
+  for (const std::string& list : record.own_length) {
+    const int position = inputs.Find(list);
+    // An input may be named like a list's lengths without holding them.
+    const bool has_lengths = std::count(record.lists.begin(), record.lists.end(), list) > 0;
+    if (has_lengths && lengths_of(list) >= 0) {
+      own_lengths_.push_back(lengths_of(list));
+    } else if (position >= 0) {
+      never_padded_[position] = true;
+    }
+  }
+}
+
+void ReceivedRequest::Add(const Input& input, int position) {
+  const absl::Span<const int64_t> dims = input.dims();
+  const bool is_text = input.dtype() == tensorflow::DT_STRING;
+  const double text = is_text ? static_cast<double>(input.WireBytes()) : 0;
+  const size_t element =
+      is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype());
+  const double tensor = static_cast<double>(input.count()) * static_cast<double>(element) + text;
+  if (position < 0) {
+    has_unknown = true;
+  } else {
+    columns[position] = &input;
+    shapes[position] = {false, input.dtype(), dims};
+  }
+  if (dims.empty()) {
+    has_setting = true;
+    bytes += tensor;
+    return;
+  }
+  most_rows = std::max(most_rows, dims[0]);
+  may_lack_candidates |= dims[0] == 0;
+  if (dims[0] != 1) {
+    bytes += tensor;
+    text_bytes += text;
+    return;
+  }
+  ++sent_once;
+  bytes_sent_once += input.WireBytes();
+  bytes_once += tensor;
+  text_bytes_once += text;
+}
+
+absl::Status ReceivedRequest::Plan(const SignatureInputs& with) {
+  if (has_unknown) {
+    std::vector<ReceivedInput> named;
+    for (const Input& input : inputs) named.push_back({input.name(), &input});
+    SignatureInputs::Scratch scratch;
+    return with.Plan(named, positions, &scratch);  // an error that names the unknown inputs
+  }
+  const auto extra_bytes = [this](size_t position, int64_t copies) {
+    return columns[position]->ExtraBytes(copies);
+  };
+  return with.PlanShapes(shapes, extra_bytes, &plan);
+}
 
 ExpansionStats ReceivedRequest::Expansion() const {
   ExpansionStats stats;
   stats.rows = rows();
   if (stats.rows == 1) return stats;
-  for (const ReceivedInput& input : inputs) {
-    const WireColumn& column = *AsWire(input.source);
-    if (column.dims().empty() || column.dims()[0] != 1) continue;
-    ++stats.columns_sent_once;
-    stats.bytes_saved += (stats.rows - 1) * column.WireBytes();
-  }
+  stats.columns_sent_once = sent_once;
+  stats.bytes_saved = (stats.rows - 1) * bytes_sent_once;
   return stats;
 }
 
 std::vector<int> ReceivedRequest::OneRowInputs(const SignatureInputs& declared) const {
   std::vector<int> positions;
-  for (size_t i = 0; i < plan.plan.actions.size(); ++i) {
+  for (size_t i = 0; i < plan.actions.size(); ++i) {
     const DeclaredInput& input = declared.inputs()[i];
     const bool has_one_default = input.batched() && !input.default_dims.empty() && rows() != 1;
-    if (plan.plan.actions[i] == InputAction::kExpand ||
-        (plan.plan.actions[i] == InputAction::kDefault && has_one_default)) {
+    if (plan.actions[i] == InputAction::kExpand ||
+        (plan.actions[i] == InputAction::kDefault && has_one_default)) {
       positions.push_back(static_cast<int>(i));
     }
   }
@@ -165,17 +224,28 @@ absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* 
     return absl::ResourceExhaustedError(absl::StrCat(
         "the request has ", columns, " inputs; max_request_columns is ", max_columns_));
   }
-  received->columns.clear();
+  const size_t declared = inputs_.inputs().size();
   received->inputs.clear();
+  received->inputs.reserve(columns);  // pointers to its elements stay valid
+  received->positions.resize(columns, -1);
+  received->columns.assign(declared, nullptr);
+  received->shapes.assign(declared, ReceivedShape());
+  received->most_rows = 1;
+  received->has_setting = received->has_unknown = false;
+  received->may_lack_candidates = columns < static_cast<int64_t>(declared);
+  received->sent_once = received->bytes_sent_once = 0;
+  received->bytes = received->bytes_once = received->text_bytes = received->text_bytes_once = 0;
   for (const Column& column : request.columns()) {
-    received->columns.emplace_back(column);
-    if (absl::Status status = received->columns.back().Check(); !status.ok()) return status;
+    Input& input = received->inputs.emplace_back(column);
+    if (absl::Status status = input.Check(); !status.ok()) return status;
+    // The thread's last request probably had its columns in the same order.
+    int& position = received->positions[received->inputs.size() - 1];
+    position = inputs_.Find(column.name, position);
+    received->Add(input, position);
+    if (position < 0 || !lists_.IsLengths(position)) continue;
+    if (absl::Status status = CheckLengths(input); !status.ok()) return status;
   }
-  for (const WireColumn& column : received->columns) {
-    received->inputs.push_back({column.column().name, &column});
-  }
-  inputs_.FindAll(received->inputs, &received->plan.positions);
-  return CheckLengths(lists_, *received);
+  return absl::OkStatus();
 }
 
 absl::Status Signature::RunFeeds(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,

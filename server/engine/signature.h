@@ -15,10 +15,9 @@
 #include "absl/status/statusor.h"
 #include "server/engine/callables.h"
 #include "server/engine/engine.h"
-#include "server/engine/list_columns.h"
+#include "server/engine/input.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/row_trials.h"
-#include "server/engine/wire_column.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -35,32 +34,67 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
-// Downcasts a source, which in this folder is always a WireColumn.
-inline const WireColumn* AsWire(const ColumnSource* source) {
-  return static_cast<const WireColumn*>(source);
-}
+// The list columns of a signature, as recorded by the model's export.
+class ListColumns {
+ public:
+  // For a signature without list columns.
+  ListColumns() = default;
+  ListColumns(const SignatureInputs& inputs, const RowRecord& record);
 
-// A request as a signature receives it. The object can be reused; the request must outlive each
-// use.
+  // The position of the input that holds this list's lengths; values beyond a row's length are not
+  // read. -1 if there is none.
+  int LengthsOf(size_t input) const { return lengths_.empty() ? -1 : lengths_[input]; }
+
+  // Whether this input holds the lengths of a list.
+  bool IsLengths(size_t input) const { return !lengths_.empty() && is_lengths_[input]; }
+
+  // Whether this input must not be padded, because results depend on its padding.
+  bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
+
+  // Positions of the lengths of lists whose longest one in a run affects the results.
+  const std::vector<int>& own_lengths() const { return own_lengths_; }
+
+ private:
+  std::vector<int> lengths_;  // per input
+  std::vector<bool> is_lengths_;
+  std::vector<bool> never_padded_;
+  std::vector<int> own_lengths_;
+};
+
+// A request as a signature receives it: its columns by position, and what one walk over them found.
+// The object can be reused; the request must outlive each use.
 struct ReceivedRequest {
   // Set by Signature::Receive(). `outputs` are the requested ones, as ascending positions in the
   // sorted aliases.
   std::vector<int> outputs;
-  std::vector<WireColumn> columns;    // in the request's order; values are not decoded
-  std::vector<ReceivedInput> inputs;  // the columns by name
+  std::vector<Input> inputs;          // in the request's order
+  std::vector<int> positions;         // of each input in the signature; -1 if it has none
+  std::vector<const Input*> columns;  // by the signature's input; null if left out
+  std::vector<ReceivedShape> shapes;  // by the signature's input
+  int64_t most_rows = 1;              // of any input, at least 1
+  bool has_setting = false;           // an input is a scalar
+  bool has_unknown = false;           // an input is not in the signature
+  bool may_lack_candidates = false;   // an input has no rows, or some are left out
+  // The inputs sent with one row: their number, and the bytes of their values.
+  int64_t sent_once = 0;
+  int64_t bytes_sent_once = 0;
+  // Bytes of the tensors, and of their strings alone: of inputs sent with one row, and of others.
+  double bytes_once = 0, bytes = 0;
+  double text_bytes_once = 0, text_bytes = 0;
 
   // Applies the expansion rule for `with`, which may be the inputs of another signature with the
-  // same names. Errors are those of SignatureInputs::Plan().
-  absl::Status Plan(const SignatureInputs& with) {
-    return with.Plan(inputs, plan.positions, &plan);
-  }
-  SignatureInputs::Scratch plan;
+  // same names, and sets `plan`. Errors are those of SignatureInputs::Plan().
+  absl::Status Plan(const SignatureInputs& with);
+  ExpansionPlan plan;
 
   // All REQUIRE a plan.
-  int64_t rows() const { return plan.plan.rows; }
+  int64_t rows() const { return plan.rows; }
   // The positions of the inputs that the plan repeats.
   std::vector<int> OneRowInputs(const SignatureInputs& inputs) const;
   ExpansionStats Expansion() const;
+
+  // Adds an input, found at `position` in the signature.
+  void Add(const Input& input, int position);
 };
 
 // Immutable: any number of threads may use it at once.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "server/base/status.h"
-#include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
 
 namespace colcast::inference {
@@ -57,12 +56,12 @@ Status Estimate(PredictMember* member, AdmittedRequest* estimated) {
 }  // namespace
 
 scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted) {
-  return NeedsOfRun(*admitted.request_class, admitted.cost, admitted.input_bytes);
+  return NeedsOfRun(*admitted.request_class, admitted.cost, admitted.profile().input_bytes);
 }
 
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers) {
-  return TooMuchMemory(admitted.profile().rows, admitted.input_bytes, NeedsOf(admitted).bytes,
-                       workers.options().memory.max_bytes);
+  return TooMuchMemory(admitted.profile().rows, admitted.profile().input_bytes,
+                       NeedsOf(admitted).bytes, workers.options().memory.max_bytes);
 }
 
 bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {
@@ -70,9 +69,6 @@ bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admit
   const Status status = WithinMemory([&] {
     Status read = member->Read();
     if (read.ok()) read = Estimate(member, admitted);
-    if (read.ok()) {
-      admitted->input_bytes = InputBytes(member->request(), admitted->profile().rows);
-    }
     return read;
   });
   if (!status.ok()) member->Finish(status, nullptr);

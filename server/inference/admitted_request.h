@@ -17,8 +17,7 @@ struct AdmittedRequest {
   PredictMember* member = nullptr;
   scheduling::RequestClass* request_class = nullptr;
   scheduling::Clock::duration cost{};  // estimated; zero if unknown
-  int64_t input_bytes = 0;
-  bool whole = false;  // must run whole, because running it in slices failed
+  bool whole = false;                  // must run whole, because running it in slices failed
 
   const engine::PlannedRequest& plan() const { return *member->planned.plan; }
   const engine::RequestProfile& profile() const { return plan().profile; }

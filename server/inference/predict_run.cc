@@ -47,7 +47,7 @@ void RunWhole(AdmittedRequest one) {
   metrics::CallRecord& record = *member->record();
   record.run_start = start;
   record.runtime = Clock::now() - start;
-  if (status.ok()) run.Learn(one.profile().size, one.input_bytes);
+  if (status.ok()) run.Learn(one.profile().size, one.profile().input_bytes);
   record.run_requests = 1;
   record.run_rows = one.profile().rows;
   member->Finish(status, outputs.get());
@@ -138,7 +138,7 @@ int64_t InputBytesTogether(const std::vector<AdmittedRequest>& admitted) {
   std::vector<RequestOfRows> requests;
   int64_t bytes = 0;
   for (const AdmittedRequest& one : admitted) {
-    bytes += one.input_bytes;
+    bytes += one.profile().input_bytes;
     requests.push_back({&one.member->request(), one.profile().rows});
   }
   return bytes + PaddingBytes(requests);

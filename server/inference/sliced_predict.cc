@@ -143,7 +143,7 @@ class SlicedPredict {
   }
   int64_t SizeOf(int64_t rows) const { return PartOf(admitted_.profile().size, rows); }
   int64_t InputBytesOf(int slice) const {
-    return PartOf(admitted_.input_bytes, slices_->rows(slice));
+    return PartOf(admitted_.profile().input_bytes, slices_->rows(slice));
   }
   Clock::duration CostOfRows(int64_t rows) const {
     return admitted_.request_class->cost().Of(SizeOf(rows));

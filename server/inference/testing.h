@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/inference/input_bytes.h"
 #include "server/inference/servable.h"
 
 namespace colcast::inference {
@@ -28,7 +29,10 @@ class ModelWithoutGraph : public engine::Model {
     if (status.ok()) *plan = engine::PlanPtr(new Planned(&request, Profile(request)));
     return status;
   }
-  using engine::Model::Run;
+  Status Run(const engine::PlannedRequest& plan,
+             std::unique_ptr<engine::Outputs>* outputs) const override {
+    return Answer(RequestOf(plan), outputs);
+  }
   void Run(std::vector<engine::BatchMember>* members) const override {
     for (engine::BatchMember& member : *members) {
       member.status = Answer(RequestOf(*member.plan), &member.outputs);
@@ -49,6 +53,7 @@ class ModelWithoutGraph : public engine::Model {
   struct Planned final : engine::PlannedRequest {
     Planned(const DecodedRequest* request, const engine::RequestProfile& known) : request(request) {
       profile = known;
+      profile.input_bytes = InputBytes(*request, profile.rows);
     }
     const DecodedRequest* const request;
   };

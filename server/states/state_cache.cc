@@ -1,7 +1,11 @@
 #include "server/states/state_cache.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 namespace colcast::states {
@@ -15,6 +19,28 @@ constexpr size_t kSmallQueuesShare = 10;  // the small queue has one tenth of th
 uint32_t FingerprintOf(const Key& key) { return static_cast<uint32_t>(key.high) | 1; }
 
 }  // namespace
+
+StateRef State::Make(size_t size, uint32_t layout) {
+  void* const header = std::malloc(sizeof(State));
+  void* const data = std::malloc(size);
+  if (header == nullptr || (data == nullptr && size > 0)) {
+    std::free(header);
+    std::free(data);
+    throw std::bad_alloc();
+  }
+  return StateRef::Adopt(new (header) State(static_cast<uint8_t*>(data), size, layout));
+}
+
+size_t State::memory_bytes() const {
+  return malloc_usable_size(const_cast<State*>(this)) + malloc_usable_size(data_);
+}
+
+void State::Release() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::free(data_);
+  this->~State();
+  std::free(this);
+}
 
 void StateQueue::Push(State* state) {
   state->next_ = nullptr;

@@ -16,9 +16,7 @@
 #include <vector>
 
 #include "server/states/key.h"
-#include "server/states/state.h"
 #include "server/states/state_cache.h"
-#include "server/states/store_stats.h"
 
 namespace colcast::states {
 

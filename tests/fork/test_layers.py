@@ -72,7 +72,7 @@ def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:
     [
         ("server/http1/router.cc", '#include "server/base/log.h"'),
         ("server/models/loader.cc", '#include "server/engine/engine.h"'),
-        ("server/engine/wire_column.cc", '#include "tf_patches/repeat_row.h"'),
+        ("server/engine/input.cc", '#include "tf_patches/repeat_row.h"'),
         ("server/flags/flags.cc", '#include "server/rpc/grpc_server.h"'),
         ("server/models/config.cc", '#include "tensorflow/core/protobuf/config.pb.h"'),
         ("loadtest/run.py", "from colcast.client.wire import encode"),

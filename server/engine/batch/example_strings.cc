@@ -4,7 +4,7 @@
 
 namespace colcast::engine {
 
-bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings) {
+bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings) {
   const bool has_rows = column.count() == rows || column.count() == 1;
   if (column.dtype() != tensorflow::DT_STRING || column.dims().size() != 1 || !has_rows) {
     return false;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/engine/input.h"
 #include "server/engine/signature.h"
-#include "server/engine/wire_column.h"
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 
@@ -16,7 +16,7 @@ namespace colcast::engine {
 
 // Adds views of a column's strings: `rows` of them, or a single one repeated. Returns false if the
 // column has another dtype or shape, or cannot be read.
-bool AddStrings(const WireColumn& column, int64_t rows, std::vector<Bytes>* strings);
+bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings);
 
 // Adds the strings to a request as the signature's only input.
 void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,

@@ -19,7 +19,7 @@ std::vector<std::string_view> Views(std::vector<int64_t> dims,
   column.dtype = DT_STRING;
   column.dims = std::move(dims);
   for (const std::string_view value : values) column.values.AddString(value);
-  WireColumn wire(column);
+  Input wire(column);
   EXPECT_TRUE(wire.Check().ok());
   std::vector<Bytes> strings;
   std::vector<std::string_view> views;

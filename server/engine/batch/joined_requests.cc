@@ -56,8 +56,8 @@ bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.longest != b.longest) return false;
   for (size_t i = 0; i < a.batch->columns.size(); ++i) {
-    const WireColumn* const one = a.batch->columns[i];
-    const WireColumn* const other = b.batch->columns[i];
+    const Input* const one = a.batch->columns[i];
+    const Input* const other = b.batch->columns[i];
     if ((one == nullptr) != (other == nullptr)) return false;
     if (one == nullptr || (one->dims().size() == 1 && other->dims().size() == 1)) continue;
     const bool has_lengths = signature.lists().LengthsOf(i) >= 0;
@@ -87,7 +87,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
 bool ReadLists(const Programs& programs, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const ListColumns& lists = programs.signature().lists();
-  const std::vector<const WireColumn*>& columns = joinable->batch->columns;
+  const absl::Span<const Input* const> columns = joinable->batch->columns;
   for (size_t i = 0; i < columns.size(); ++i) {
     const int place = lists.LengthsOf(i);
     if (place < 0 || columns[i] == nullptr || columns[place] == nullptr) continue;
@@ -134,7 +134,7 @@ bool SetExamples(const Programs& programs, const Group& group, int64_t added_row
   request->output_filter = first.output_filter;
   std::vector<Bytes> examples;
   for (const Joinable* const joinable : group) {
-    const WireColumn* const column = joinable->batch->columns[0];
+    const Input* const column = joinable->batch->columns[0];
     if (column == nullptr || !AddStrings(*column, joinable->rows(), &examples)) return false;
   }
   const Bytes added = examples[examples.size() - group.back()->rows()];

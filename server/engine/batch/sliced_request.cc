@@ -51,7 +51,7 @@ std::unique_ptr<Slices> SlicedRequest::Create(const RequestPlan& plan, RunExampl
 // Returns false if lists differ in length and slices cannot have the request's longest ones.
 bool SlicedRequest::ReadLists() {
   for (const int input : programs_->own_lengths()) {
-    const WireColumn* const column = batch_.columns[input];
+    const Input* const column = batch_.columns[input];
     const bool of_user = programs_->domains().domain_of(input) == Batch::kUser;
     // The user's states are computed once, before the request is split.
     if (column == nullptr || (of_user && programs_->stages() != nullptr)) continue;
@@ -101,7 +101,7 @@ absl::Status SlicedRequest::LayOut() {
 
 // Makes a column's rows contiguous in memory, as splitting it requires.
 absl::Status SlicedRequest::LayOutColumn(size_t input) {
-  const WireColumn* const column = batch_.columns[input];
+  const Input* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
       batch_.has_index(programs_->domains().domain_of(input)) || IsLaidOut(*column)) {
     return absl::OkStatus();
@@ -109,7 +109,7 @@ absl::Status SlicedRequest::LayOutColumn(size_t input) {
   Tensor rows;
   absl::Status status = StackRows({AllRows(*column, column->dims()[0])}, PadWith::kZeros, &rows);
   if (status.ok()) {
-    batch_.columns[input] = &laid_out_.emplace_back(column->column().name, std::move(rows));
+    columns_[input] = &laid_out_.emplace_back(column->name(), std::move(rows));
   }
   return status;
 }
@@ -150,6 +150,8 @@ SlicedRequest::Slice& SlicedRequest::At(int slice) const {
 
 absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const {
   made->batch = batch_;
+  made->columns = columns_;
+  made->batch.columns = made->columns;
   made->batch.candidates = slice.run_rows + static_cast<int64_t>(slice.longest.size());
   for (Batch::Domain& domain : made->batch.domains) {
     if (domain.has_index()) {
@@ -165,7 +167,7 @@ absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const
 }
 
 absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceBatch* made) const {
-  const WireColumn* const column = batch_.columns[input];
+  const Input* const column = batch_.columns[input];
   if (column == nullptr || column->dims().empty() || column->dims()[0] <= 1 ||
       batch_.has_index(programs_->domains().domain_of(input)) || column->dims()[0] != num_rows() ||
       !programs_->signature().inputs().inputs()[input].batched()) {
@@ -176,8 +178,7 @@ absl::Status SlicedRequest::SliceColumn(const Slice& slice, size_t input, SliceB
   Tensor rows;
   absl::Status status = StackRows(blocks, PadWith::kZeros, &rows);
   if (status.ok()) {
-    made->batch.columns[input] =
-        &made->columns.emplace_back(column->column().name, std::move(rows));
+    made->columns[input] = &made->inputs.emplace_back(column->name(), std::move(rows));
   }
   return status;
 }

@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
+#include "server/engine/input.h"
 #include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
-#include "server/engine/wire_column.h"
 #include "server/tables/overlay.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -58,17 +58,21 @@ class SlicedRequest final : public Slices {
     int64_t longest_row = 0;
   };
 
-  // The batch of a slice, and the columns to which it points.
+  // The batch of a slice, and the inputs to which it points.
   struct SliceBatch {
     Batch batch;
-    std::deque<DecodedColumn> columns;
+    std::deque<TensorInput> inputs;
+    std::vector<const Input*> columns;
   };
 
   SlicedRequest(const RequestPlan& plan, RunExamples examples)
       : plan_(plan),
         programs_(plan.programs),
         run_examples_(std::move(examples)),
-        batch_(plan.batch) {}
+        batch_(plan.batch),
+        columns_(plan.batch.columns.begin(), plan.batch.columns.end()) {
+    batch_.columns = columns_;
+  }
 
   bool ReadLists();
   std::vector<int64_t> LongestBeside(int64_t first, int64_t rows) const;
@@ -87,7 +91,8 @@ class SlicedRequest final : public Slices {
   const RunExamples run_examples_;
   const tables::GenerationPtr tables_ = tables::ReadsGeneration::Here();  // read by all slices
   Batch batch_;  // all candidates; columns to be split are laid out row by row
-  std::deque<DecodedColumn> laid_out_;
+  std::vector<const Input*> columns_;  // of `batch_`
+  std::deque<TensorInput> laid_out_;
   std::vector<tensorflow::Tensor> user_states_;
   std::vector<List> lists_;  // lists of several lengths whose longest one affects results
   std::vector<Bytes> examples_;

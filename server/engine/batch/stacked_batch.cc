@@ -45,7 +45,8 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
   batch_.form = batch_.has_index(Batch::kUser) ? Batch::Form::kIndexed : Batch::Form::kRows;
   absl::Status status = CheckRows(batch_, signature.inputs().limits().max_rows);
   const absl::Span<const DeclaredInput> inputs = signature.inputs().inputs();
-  batch_.columns.assign(inputs.size(), nullptr);
+  columns_.assign(inputs.size(), nullptr);
+  batch_.columns = columns_;
   double extra_bytes = 0;
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i) {
     const bool is_sent = members[0]->columns[i] != nullptr;
@@ -61,7 +62,7 @@ absl::Status StackedBatch::Stack(const Programs& programs, Members members, int6
     if (!is_sent) continue;
     Tensor rows;
     status = StackRows(blocks, pad, &rows);
-    if (status.ok()) batch_.columns[i] = &columns_.emplace_back(inputs[i].alias, std::move(rows));
+    if (status.ok()) columns_[i] = &inputs_.emplace_back(inputs[i].alias, std::move(rows));
   }
   return status;
 }

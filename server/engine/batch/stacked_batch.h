@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "server/engine/input.h"
 #include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/row_blocks.h"
-#include "server/engine/wire_column.h"
 
 namespace colcast::engine {
 
@@ -35,7 +35,8 @@ class StackedBatch {
                                  int64_t added_rows) const;
 
   Batch batch_;
-  std::deque<DecodedColumn> columns_;
+  std::deque<TensorInput> inputs_;
+  std::vector<const Input*> columns_;  // of `batch_`
 };
 
 }  // namespace colcast::engine

@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/list_columns.h"
 #include "server/engine/program/row_hash.h"
 #include "server/engine/rows.h"
 
@@ -153,9 +152,10 @@ absl::Status Domains::MakeForm(uint64_t indexed, Form* form) const {
 // Counts row_to_<domain> as an index only if the signature has no input of that name.
 uint64_t Domains::IndexedIn(const ReceivedRequest& received) const {
   uint64_t indexed = 0;
+  if (!received.has_unknown) return indexed;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
-    const absl::string_view alias = received.inputs[i].alias;
-    if (received.plan.positions[i] >= 0 || !IsRowIndex(alias)) continue;
+    const std::string_view alias = received.inputs[i].name();
+    if (received.positions[i] >= 0 || !IsRowIndex(alias)) continue;
     const auto found = std::find(index_names_.begin(), index_names_.end(), alias);
     if (found != index_names_.end()) indexed |= uint64_t{1} << (found - index_names_.begin());
   }
@@ -171,13 +171,13 @@ absl::Status Domains::Plan(const ReceivedRequest& received, Batch* batch) const 
   if (sides.size() < domains_.size()) sides.resize(domains_.size());
   for (Side& side : sides) side.received.clear();
   candidates.received.clear();
-  batch->columns.assign(inputs_.inputs().size(), nullptr);
+  batch->columns = received.columns;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
-    const int position = received.plan.positions[i];
+    const int position = received.positions[i];
     const int domain = position < 0 ? kCandidates : domain_of_[position];
     const bool apart = domain != kCandidates && form.has(domain);
-    (apart ? sides[domain] : candidates).received.push_back(received.inputs[i]);
-    if (position >= 0) batch->columns[position] = AsWire(received.inputs[i].source);
+    const Input& input = received.inputs[i];
+    (apart ? sides[domain] : candidates).received.push_back({input.name(), &input});
   }
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (!form.has(i)) continue;

@@ -42,13 +42,13 @@ bool ExactProgram::Plan(ReceivedRequest* received) const {
 }
 
 bool ExactProgram::Fits(const ReceivedRequest& received) const {
+  if (received.has_unknown || received.most_rows == 1) return false;
   int64_t rows = 1;
-  for (size_t i = 0; i < received.inputs.size(); ++i) {
-    const int position = received.plan.positions[i];
-    if (position < 0) return false;
-    if (takes_[position] == Takes::kAsWhole) continue;
-    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
-    if (dims.empty() || (takes_[position] == Takes::kOneRow && dims[0] != 1)) return false;
+  for (size_t i = 0; i < received.columns.size(); ++i) {
+    const Input* const input = received.columns[i];
+    if (input == nullptr || takes_[i] == Takes::kAsWhole) continue;
+    const absl::Span<const int64_t> dims = input->dims();
+    if (dims.empty() || (takes_[i] == Takes::kOneRow && dims[0] != 1)) return false;
     rows = std::max(rows, dims[0]);
   }
   return rows > 1;

@@ -30,17 +30,17 @@ bool LastStage::Connect(absl::Span<const Domain> domains, const SignatureInputs&
   has_index_.assign(domains.size(), false);
   size_t num_states = 0;
   for (const DeclaredInput& declared : signature_->inputs().inputs()) {
-    Input input;
+    Place place;
     const int column = late.Find(declared.alias);
     if (column >= 0) {
-      input = {Source::kContext, 0, static_cast<int>(context->size())};
+      place = {Source::kContext, 0, static_cast<int>(context->size())};
       context->push_back(column);
-    } else if (!FindSource(declared.alias, domains, &input)) {
+    } else if (!FindSource(declared.alias, domains, &place)) {
       return false;
     }
-    num_states += input.source == Source::kState;
-    if (input.source == Source::kIndex) has_index_[input.domain] = true;
-    inputs_.push_back(input);
+    num_states += place.source == Source::kState;
+    if (place.source == Source::kIndex) has_index_[place.domain] = true;
+    places_.push_back(place);
   }
   size_t made = 0;
   for (const Domain& domain : domains) made += domain.states.size();
@@ -48,15 +48,15 @@ bool LastStage::Connect(absl::Span<const Domain> domains, const SignatureInputs&
 }
 
 bool LastStage::FindSource(const std::string& alias, absl::Span<const Domain> domains,
-                           Input* input) {
+                           Place* place) {
   for (size_t i = 0; i < domains.size(); ++i) {
     const int state = PositionOf(domains[i].states, alias);
     if (state >= 0) {
-      *input = {Source::kState, i, state};
+      *place = {Source::kState, i, state};
     } else if (alias == RowTo(domains[i].name)) {
-      *input = {Source::kIndex, i, 0};
+      *place = {Source::kIndex, i, 0};
     } else if (alias == absl::StrCat(domains[i].name, "_state/row")) {
-      *input = {Source::kStateRow, i, 0};
+      *place = {Source::kStateRow, i, 0};
     } else {
       continue;
     }
@@ -80,20 +80,20 @@ absl::Status LastStage::Run(const Feeds& feeds, const std::vector<int>& outputs,
                             RunResult* result) const {
   const ObservedStage observed("candidate", feeds.candidates, -1);
   std::vector<Tensor> tensors;
-  tensors.reserve(inputs_.size());
-  for (const Input& input : inputs_) {
-    switch (input.source) {
+  tensors.reserve(places_.size());
+  for (const Place& place : places_) {
+    switch (place.source) {
       case Source::kState:
-        tensors.push_back(feeds.states[input.domain][input.index]);
+        tensors.push_back(feeds.states[place.domain][place.index]);
         break;
       case Source::kStateRow:
-        tensors.push_back(EachRow(feeds.states[input.domain][0].dim_size(0)));
+        tensors.push_back(EachRow(feeds.states[place.domain][0].dim_size(0)));
         break;
       case Source::kIndex:
-        tensors.push_back(feeds.indices[input.domain]);
+        tensors.push_back(feeds.indices[place.domain]);
         break;
       case Source::kContext:
-        tensors.push_back(feeds.context[input.index]);
+        tensors.push_back(feeds.context[place.index]);
     }
   }
   absl::Status status = signature_->RunFeeds(tensors, outputs, result);
@@ -125,10 +125,10 @@ absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const
     }
     for (Tensor& state : feeds->states[domain]) status.Update(GatherRows(state, rows, &state));
   }
-  for (size_t place = 0; place < inputs_.size(); ++place) {
-    if (inputs_[place].source != Source::kContext) continue;
-    Tensor& column = feeds->context[inputs_[place].index];
-    status.Update(PickRows(signature_->inputs().inputs()[place], column, rows, &column));
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].source != Source::kContext) continue;
+    Tensor& column = feeds->context[places_[i].index];
+    status.Update(PickRows(signature_->inputs().inputs()[i], column, rows, &column));
   }
   return status;
 }

@@ -62,17 +62,17 @@ class LastStage {
 
  private:
   enum class Source : uint8_t { kState, kStateRow, kIndex, kContext };
-  struct Input {
+  struct Place {
     Source source;
     size_t domain;
     int index;  // index into the states or the context columns
   };
 
-  bool FindSource(const std::string& alias, absl::Span<const Domain> domains, Input* input);
+  bool FindSource(const std::string& alias, absl::Span<const Domain> domains, Place* place);
   absl::Status Pick(absl::Span<const int64_t> rows, Feeds* feeds) const;
 
   const Signature* const signature_;
-  std::vector<Input> inputs_;
+  std::vector<Place> places_;
   std::vector<bool> has_index_;  // per domain
 };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "server/engine/list_columns.h"
-
 namespace colcast::engine {
 namespace {
 
@@ -33,7 +31,7 @@ void LengthGroups::SetOne() {
   }
 }
 
-bool LengthGroups::Set(absl::Span<const int> inputs, absl::Span<const WireColumn* const> columns,
+bool LengthGroups::Set(absl::Span<const int> inputs, absl::Span<const Input* const> columns,
                        int64_t rows, const Readers& readers) {
   const bool of_one = readers.rows.empty() && readers.requests.empty() && !readers.each_alone;
   if (Read(inputs, columns, rows)) {
@@ -44,11 +42,11 @@ bool LengthGroups::Set(absl::Span<const int> inputs, absl::Span<const WireColumn
   return false;
 }
 
-bool LengthGroups::Read(absl::Span<const int> inputs, absl::Span<const WireColumn* const> columns,
+bool LengthGroups::Read(absl::Span<const int> inputs, absl::Span<const Input* const> columns,
                         int64_t rows) {
   lists_.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const WireColumn* const column = columns[inputs[i]];
+    const Input* const column = columns[inputs[i]];
     if (column == nullptr) {
       lists_[i].assign(1, -1);
     } else if (!ReadLengths(*column, &lists_[i]) ||

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "server/engine/wire_column.h"
+#include "server/engine/input.h"
 
 namespace colcast::engine {
 
@@ -37,7 +37,7 @@ class LengthGroups {
   // request of its own. `inputs` are the positions of the lists' lengths in `columns`; a column may
   // be null, or have one row for all. Returns false, with one group, if a length cannot be read, if
   // requests with different longest lists read the same row, or if there are too many groups.
-  bool Set(absl::Span<const int> inputs, absl::Span<const WireColumn* const> columns, int64_t rows,
+  bool Set(absl::Span<const int> inputs, absl::Span<const Input* const> columns, int64_t rows,
            const Readers& readers);
 
   int count() const { return count_; }
@@ -55,8 +55,7 @@ class LengthGroups {
  private:
   using Lengths = std::vector<int64_t>;  // one per row, or a single one for all
 
-  bool Read(absl::Span<const int> inputs, absl::Span<const WireColumn* const> columns,
-            int64_t rows);
+  bool Read(absl::Span<const int> inputs, absl::Span<const Input* const> columns, int64_t rows);
   bool GroupReaders(int64_t rows, const Readers& readers);
   void SetOne();
   int GroupOf(absl::Span<const int64_t> longest);

@@ -30,9 +30,9 @@ class LengthGroupsTest : public ::testing::Test {
   bool Set(const std::vector<int64_t>& lengths, int64_t rows, const Readers& readers) {
     const std::string& message = messages_.emplace_back(Int64Input("a/length", lengths));
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    WireColumn& column = columns_.emplace_back(requests_.back().columns()[0]);
+    Input& column = columns_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
-    const std::vector<const WireColumn*> columns = {&column};
+    const std::vector<const Input*> columns = {&column};
     return groups_.Set({0}, columns, rows, readers);
   }
   std::vector<int64_t> Running(std::vector<int64_t> rows) const {
@@ -43,7 +43,7 @@ class LengthGroupsTest : public ::testing::Test {
   LengthGroups groups_;
   std::deque<std::string> messages_;
   std::deque<DecodedRequest> requests_;
-  std::deque<WireColumn> columns_;
+  std::deque<Input> columns_;
 };
 
 TEST_F(LengthGroupsTest, RowsOfOneRequestRunBesideItsLongestList) {

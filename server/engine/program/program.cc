@@ -31,7 +31,7 @@ std::unique_ptr<RequestPlan, ReleasePlan> RequestPlan::New() {
 void RequestPlan::Release() {
   std::unique_ptr<RequestPlan> plan(this);
   std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
-  if (spare.size() == kMostSpare || received.columns.capacity() > kMostKeptColumns) return;
+  if (spare.size() == kMostSpare || received.inputs.capacity() > kMostKeptColumns) return;
   batch.domains.clear();  // frees the indices
   spare.push_back(std::move(plan));
 }

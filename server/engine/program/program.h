@@ -9,9 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/engine/engine.h"
+#include "server/engine/input.h"
 #include "server/engine/signature.h"
-#include "server/engine/wire_column.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -48,9 +49,9 @@ struct Batch {
   int64_t candidates = 0;                     // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
-  // One column per input of the signature, with as many rows as the input's domain, or one row;
-  // null if the input was left out.
-  std::vector<const WireColumn*> columns;
+  // One per input of the signature, with as many rows as the input's domain, or one row; null if
+  // the input was left out. The request, or whoever made the batch, keeps them.
+  absl::Span<const Input* const> columns;
   // If not null, the users' states, already computed; user columns are then not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;
 

@@ -59,25 +59,21 @@ std::vector<int> OwnLengthsOf(const std::vector<Program*>& programs) {
   return {lengths.begin(), lengths.end()};
 }
 
-int64_t BytesOfStrings(const ColumnValues& values) {
-  auto bytes = static_cast<int64_t>(values.payload.size());
-  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
-    for (const Bytes& part : *parts) bytes += static_cast<int64_t>(part.size());
-  }
-  return bytes;
+// Estimates the memory of a request's input tensors. kOfARow is charged per row, independent of its
+// columns.
+int64_t BytesOfInputs(const ReceivedRequest& received, int64_t rows) {
+  constexpr double kOfARow = 16;
+  constexpr double kMost = 1e15;
+  const double bytes = received.bytes + (received.bytes_once + kOfARow) * static_cast<double>(rows);
+  return static_cast<int64_t>(std::min(bytes, kMost));
 }
 
 // Estimates the model's work on a request's texts, in bytes. A text that is sent once, such as a
 // query, is processed with every row. kMarks covers the start and end tokens of a row.
-int64_t SizeOfTexts(const DecodedRequest& request, int64_t rows) {
+int64_t SizeOfTexts(const ReceivedRequest& received, int64_t rows) {
   constexpr double kMarks = 8;
   constexpr double kMost = 1e15;
-  double size = 0;
-  for (const Column& column : request.columns()) {
-    if (column.dtype != DT_STRING || column.dims.empty()) continue;
-    const double times = column.dims[0] == 1 ? static_cast<double>(rows) : 1;
-    size += times * static_cast<double>(BytesOfStrings(column.values));
-  }
+  const double size = received.text_bytes + received.text_bytes_once * static_cast<double>(rows);
   return size == 0 ? 0 : static_cast<int64_t>(std::min(size + kMarks * rows, kMost));
 }
 
@@ -151,10 +147,7 @@ absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
   }
   if (!status.ok()) return status;
   batch->candidates = received->rows();
-  batch->columns.clear();
-  for (const ColumnSource* const source : received->plan.sources) {
-    batch->columns.push_back(AsWire(source));
-  }
+  batch->columns = received->columns;
   if (has_users() || stages() != nullptr) {
     domains().SetRows(batch);
   } else {
@@ -165,11 +158,8 @@ absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
 
 RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& rules) const {
   RequestProfile profile;
-  bool has_setting = false;
-  for (const WireColumn& column : plan.received.columns) {
-    has_setting |= column.dims().empty();
-    if (!column.dims().empty()) profile.rows = std::max(profile.rows, column.dims()[0]);
-  }
+  profile.rows = plan.received.most_rows;
+  profile.input_bytes = BytesOfInputs(plan.received, profile.rows);
   const Batch::Form form = plan.batch.form;
   // Stages gather states, not columns, so with stages an indexed request may be joined and split
   // like any other.
@@ -177,10 +167,10 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
       (form == Batch::Form::kIndexed && stages() == nullptr)) {
     return profile;
   }
-  if (others_.rows != nullptr) profile.size = SizeOfTexts(*plan.request, profile.rows);
+  if (others_.rows != nullptr) profile.size = SizeOfTexts(plan.received, profile.rows);
   profile.can_be_split = profile.rows > 1 && CanBeSplit(rules, *plan.batch.outputs);
   // A setting (a scalar for all rows of a request) may differ between requests.
-  if (!has_setting && CanBeJoined(rules, *plan.batch.outputs)) {
+  if (!plan.received.has_setting && CanBeJoined(rules, *plan.batch.outputs)) {
     profile.group = absl::HashOf(this, *plan.batch.outputs) | 1;
   }
   return profile;

@@ -2,7 +2,7 @@
 
 namespace colcast::engine {
 
-bool HasRows(const DeclaredInput& input, const WireColumn* column, int64_t rows) {
+bool HasRows(const DeclaredInput& input, const Input* column, int64_t rows) {
   return column != nullptr && input.batched() && !column->dims().empty() &&
          column->dims()[0] == rows;
 }
@@ -14,7 +14,7 @@ bool RowHash::MakeKeys(const HashedColumns& hashed, const states::KeyHash& hash,
   places.assign(hashed.columns.size(), -1);
   int next = 0;
   for (const int input : hashed.inputs) {
-    const WireColumn* const column = hashed.columns[input];
+    const Input* const column = hashed.columns[input];
     if (column == nullptr) {
       row_keys.AddAbsent();
     } else if (HasRows(inputs[input], column, hashed.rows)) {
@@ -32,7 +32,7 @@ bool RowHash::MakeKeys(const HashedColumns& hashed, const states::KeyHash& hash,
 // Returns null if the column has no lengths that fit it; then every value is part of the key.
 const int64_t* RowHash::LengthsOf(const HashedColumns& hashed, int input) {
   const int place = hashed.signature.lists().LengthsOf(input);
-  const WireColumn* const column = place < 0 ? nullptr : hashed.columns[place];
+  const Input* const column = place < 0 ? nullptr : hashed.columns[place];
   const absl::Span<const int64_t> dims = hashed.columns[input]->dims();
   if (column == nullptr || column->dims() != dims.first(1) || dims.size() < 2) return nullptr;
   if (!ReadLengths(*column, &lengths)) return nullptr;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "server/engine/input.h"
 #include "server/engine/signature.h"
-#include "server/engine/wire_column.h"
 #include "server/states/key.h"
 #include "server/states/row_keys.h"
 
@@ -15,13 +15,13 @@ namespace colcast::engine {
 
 // Whether a column has its own value for each of `rows` rows, rather than being left out or shared
 // by all.
-bool HasRows(const DeclaredInput& input, const WireColumn* column, int64_t rows);
+bool HasRows(const DeclaredInput& input, const Input* column, int64_t rows);
 
 // What a row's key covers.
 struct HashedColumns {
   const Signature& signature;
-  absl::Span<const int> inputs;                 // inputs of the signature, always in the same order
-  absl::Span<const WireColumn* const> columns;  // by the signature's input; null if left out
+  absl::Span<const int> inputs;            // inputs of the signature, always in the same order
+  absl::Span<const Input* const> columns;  // by the signature's input; null if left out
   int64_t rows;
   // Whether padding is part of the key: true if it determines the shape of the result.
   bool padding_counts;

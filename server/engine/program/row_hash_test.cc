@@ -56,7 +56,7 @@ class RowHashTest : public ::testing::Test {
     const std::string proto = VarintField(1, DT_INT64) + values;
     messages_.push_back(BytesField(2, BytesField(1, name) + BytesField(2, proto)));
     EXPECT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &requests_.emplace_back()).ok());
-    WireColumn& column = sent_.emplace_back(requests_.back().columns()[0]);
+    Input& column = sent_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     columns_[signature_->inputs().Find(name)] = &column;
   }
@@ -74,8 +74,8 @@ class RowHashTest : public ::testing::Test {
   std::unique_ptr<Signature> signature_;
   std::deque<std::string> messages_;
   std::deque<DecodedRequest> requests_;
-  std::deque<WireColumn> sent_;
-  std::vector<const WireColumn*> columns_;
+  std::deque<Input> sent_;
+  std::vector<const Input*> columns_;
   RowHash row_hash_;
 };
 

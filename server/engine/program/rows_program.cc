@@ -24,7 +24,7 @@ absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
   thread_local Stage::Rows rows;
   stage_.Begin(batch.candidates, &rows);
   rows.outputs = batch.outputs;
-  rows.columns = batch.columns;
+  rows.columns.assign(batch.columns.begin(), batch.columns.end());
   stage_.SetReaders({}, &rows);  // a joined run has requests with equal longest lists
   bool gain = false;
   std::vector<tensorflow::Tensor> tensors;

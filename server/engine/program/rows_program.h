@@ -9,7 +9,6 @@
 #include "server/engine/program/program.h"
 #include "server/engine/program/stage.h"
 #include "server/states/state_cache.h"
-#include "server/states/store_stats.h"
 
 namespace colcast::engine {
 

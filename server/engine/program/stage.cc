@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "server/engine/picked_column.h"
+#include "server/engine/input.h"
 #include "server/engine/rows.h"
 #include "server/states/key.h"
 #include "server/tables/overlay.h"
@@ -275,12 +275,12 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
   if (!all) {
     for (int64_t i = 0; i < num_running; ++i) rows->places[running[i]] = i;
   }
-  std::vector<PickedColumn> picked;
+  std::vector<PickedInput> picked;
   picked.reserve(rows->columns.size());
   std::vector<ReceivedInput> received;
   std::vector<int> positions;
   for (size_t i = 0; i < rows->columns.size(); ++i) {
-    const WireColumn* const column = rows->columns[i];
+    const Input* const column = rows->columns[i];
     if (column == nullptr) continue;
     const ColumnSource* source = column;
     if (!all && rows->hash.places[i] >= 0) {

@@ -10,11 +10,11 @@
 
 #include "absl/status/status.h"
 #include "server/engine/engine.h"
+#include "server/engine/input.h"
 #include "server/engine/program/length_groups.h"
 #include "server/engine/program/row_hash.h"
 #include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
-#include "server/engine/wire_column.h"
 #include "server/states/key.h"
 #include "server/states/state_store.h"
 #include "serving_patches/signature_inputs.h"
@@ -50,7 +50,7 @@ class Stage {
   // must outlive each use.
   struct Rows {
     int64_t count = 0;
-    std::vector<const WireColumn*> columns;  // by the signature's input; null if left out
+    std::vector<const Input*> columns;  // by the signature's input; null if left out
 
     // The rows whose states are needed, ascending; empty for all.
     std::vector<int64_t> wanted;

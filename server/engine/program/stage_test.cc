@@ -47,7 +47,7 @@ class StageTest : public ::testing::Test {
   Stage::Rows Rows(const std::vector<float>& items) {
     const std::string& message = messages_.emplace_back(MessageOf({{"item", items}}));
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    WireColumn& column = columns_.emplace_back(requests_.back().columns()[0]);
+    Input& column = columns_.emplace_back(requests_.back().columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     Stage::Rows rows;
     stage_.Begin(static_cast<int64_t>(items.size()), &rows);
@@ -68,7 +68,7 @@ class StageTest : public ::testing::Test {
   Stage stage_{&model_.signature("columnar_item"), "item", &memory_, /*window_rows=*/32};
   std::deque<std::string> messages_;
   std::deque<DecodedRequest> requests_;
-  std::deque<WireColumn> columns_;
+  std::deque<Input> columns_;
 };
 
 TEST_F(StageTest, WhatIsFoundIsNotComputed) {

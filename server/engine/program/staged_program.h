@@ -19,7 +19,6 @@
 #include "server/engine/program/stage.h"
 #include "server/engine/signature.h"
 #include "server/states/state_cache.h"
-#include "server/states/store_stats.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {

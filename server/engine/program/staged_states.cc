@@ -75,14 +75,13 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
 }
 
 bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
+  if (received.has_unknown || !received.may_lack_candidates) return false;
   size_t users = 0;
-  for (size_t i = 0; i < received.inputs.size(); ++i) {
-    const int position = received.plan.positions[i];
-    if (position < 0) return false;
-    const bool is_user = is_user_input_[position];
-    const absl::Span<const int64_t> dims = received.inputs[i].source->dims();
-    users += is_user;
-    if (!is_user && (dims.empty() || dims[0] != 0)) return false;
+  for (size_t i = 0; i < received.columns.size(); ++i) {
+    if (received.columns[i] == nullptr) continue;
+    const absl::Span<const int64_t> dims = received.columns[i]->dims();
+    users += is_user_input_[i];
+    if (!is_user_input_[i] && (dims.empty() || dims[0] != 0)) return false;
   }
   return users > 0;
 }
@@ -90,12 +89,10 @@ bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
 absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
   const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
   std::vector<ReceivedInput> of_user;
-  batch->columns.assign(late_->inputs().inputs().size(), nullptr);
-  for (size_t i = 0; i < received.inputs.size(); ++i) {
-    if (!is_user_input_[received.plan.positions[i]]) continue;
-    of_user.push_back(received.inputs[i]);
-    batch->columns[received.plan.positions[i]] = AsWire(received.inputs[i].source);
+  for (const Input& input : received.inputs) {
+    if (inputs.Find(input.name()) >= 0) of_user.push_back({input.name(), &input});
   }
+  batch->columns = received.columns;
   batch->form = Batch::Form::kPrefetch;
   batch->domains.assign(domains_.size(), {});
   SignatureInputs::Scratch plan;

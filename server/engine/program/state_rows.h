@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/states/state.h"
+#include "server/states/state_cache.h"
 #include "serving_patches/expansion_rule.h"
 #include "tensorflow/core/framework/tensor.h"
 

@@ -1,21 +1,24 @@
-// A received column as input of the expansion rule: values are copied once, from gRPC's slices to
-// the tensor.
-#ifndef COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
-#define COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
+// An input of a request: a received column that stays as it was sent until it is decoded into a
+// tensor. Made once; programs and batches point to it.
+#ifndef COLCAST_SERVER_ENGINE_INPUT_H_
+#define COLCAST_SERVER_ENGINE_INPUT_H_
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "server/states/row_keys.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/column_source.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
-class WireColumn : public ColumnSource {
+class Input : public ColumnSource {
  public:
   // `column` must outlive this object.
-  explicit WireColumn(const Column& column)
+  explicit Input(const Column& column)
       : column_(&column),
         dims_(column.dims),
         dtype_(static_cast<tensorflow::DataType>(column.dtype)) {}
@@ -29,6 +32,7 @@ class WireColumn : public ColumnSource {
   absl::Span<const int64_t> dims() const override { return dims_; }
 
   const Column& column() const { return *column_; }
+  std::string_view name() const { return column_->name; }
   int64_t count() const { return count_; }  // elements
 
   // The approximate bytes of the values in the message; may include field headers.
@@ -39,7 +43,7 @@ class WireColumn : public ColumnSource {
   // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
-  double ExtraBytes(int64_t copies) const override;
+  double ExtraBytes(int64_t copies) const final;
 
   // Decodes into a tensor. A row that must be repeated is decoded once, then copied. Reuses the
   // buffer of `*out` if it already has the dtype and shape and is not shared.
@@ -65,12 +69,12 @@ class TensorView {
 
 // Presents the tensor's memory as a received column, so that keys can be made from it. Runs are fed
 // the tensor itself.
-class DecodedColumn final : private TensorView, public WireColumn {
+class TensorInput final : private TensorView, public Input {
  public:
   // REQUIRES rank >= 1. `name` must outlive the column.
-  DecodedColumn(std::string_view name, tensorflow::Tensor tensor);
-  DecodedColumn(const DecodedColumn&) = delete;
-  DecodedColumn& operator=(const DecodedColumn&) = delete;
+  TensorInput(std::string_view name, tensorflow::Tensor tensor);
+  TensorInput(const TensorInput&) = delete;
+  TensorInput& operator=(const TensorInput&) = delete;
 
   const tensorflow::Tensor& tensor() const { return tensor_; }
 
@@ -81,6 +85,46 @@ class DecodedColumn final : private TensorView, public WireColumn {
   const tensorflow::Tensor tensor_;
 };
 
+// Copies numbers from where they were decoded for the rows' keys, instead of decoding them again.
+class PickedInput final : public ColumnSource {
+ public:
+  // `column` is the `index`th column added to `row_keys`, or comes from an item table. `rows` are
+  // the numbers of the rows to pick, in ascending order; `places[row]` is the position of a row
+  // among them, or -1. All must outlive this object.
+  PickedInput(const Input& column, const states::RowKeys& row_keys, size_t index,
+              const std::vector<int64_t>& rows, const std::vector<int32_t>& places)
+      : column_(&column),
+        row_keys_(&row_keys),
+        index_(index),
+        rows_(&rows),
+        places_(&places),
+        dims_(column.dims().begin(), column.dims().end()) {
+    dims_[0] = static_cast<int64_t>(rows.size());
+  }
+
+  tensorflow::DataType dtype() const override { return column_->dtype(); }
+  absl::Span<const int64_t> dims() const override { return dims_; }
+
+  // 0, because the bytes of the whole column have been counted.
+  double ExtraBytes(int64_t) const override { return 0; }
+
+  absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                           tensorflow::Tensor* out) const override;
+
+ private:
+  void CopyStored(const StoredValues& stored, tensorflow::Tensor* out) const;
+
+  const Input* column_;
+  const states::RowKeys* row_keys_;
+  size_t index_;
+  const std::vector<int64_t>* rows_;
+  const std::vector<int32_t>* places_;
+  Dims dims_;
+};
+
+// Reads a column of lengths. Returns false unless it holds readable integers.
+bool ReadLengths(const Input& column, std::vector<int64_t>* lengths);
+
 }  // namespace colcast::engine
 
-#endif  // COLCAST_SERVER_ENGINE_WIRE_COLUMN_H_
+#endif  // COLCAST_SERVER_ENGINE_INPUT_H_

@@ -1,4 +1,4 @@
-#include "server/engine/wire_column.h"
+#include "server/engine/input.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ absl::Status Build(const std::string& proto, const TensorShape& target, Tensor* 
   const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
   DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  WireColumn column(request.columns()[0]);
+  Input column(request.columns()[0]);
   if (absl::Status status = column.Check(); !status.ok()) return status;
   return column.BuildTensor(target, out);
 }
@@ -42,13 +42,13 @@ std::vector<T> Values(const Tensor& tensor) {
   return std::vector<T>(flat.data(), flat.data() + flat.size());
 }
 
-TEST(WireColumnTest, RepeatsOneRow) {
+TEST(InputTest, RepeatsOneRow) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({7}), TensorShape({3}), &tensor).ok());
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(7, 7, 7));
 }
 
-TEST(WireColumnTest, FillsATensorOfTheSameShapeAgain) {
+TEST(InputTest, FillsATensorOfTheSameShapeAgain) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   const void* const memory = tensor.data();
@@ -57,7 +57,7 @@ TEST(WireColumnTest, FillsATensorOfTheSameShapeAgain) {
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(3, 4));
 }
 
-TEST(WireColumnTest, LeavesATensorAloneThatOthersShare) {
+TEST(InputTest, LeavesATensorAloneThatOthersShare) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   const Tensor shared = tensor;
@@ -66,7 +66,7 @@ TEST(WireColumnTest, LeavesATensorAloneThatOthersShare) {
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(3, 4));
 }
 
-TEST(WireColumnTest, MakesATensorOfAnotherShapeOrDtype) {
+TEST(InputTest, MakesATensorOfAnotherShapeOrDtype) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   ASSERT_TRUE(Build(Ints({3}), TensorShape({1}), &tensor).ok());
@@ -77,7 +77,7 @@ TEST(WireColumnTest, MakesATensorOfAnotherShapeOrDtype) {
   EXPECT_EQ(tensor.NumElements(), 0);
 }
 
-TEST(WireColumnTest, NothingOfTheOldValuesStays) {
+TEST(InputTest, NothingOfTheOldValuesStays) {
   Tensor tensor;
   const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
   ASSERT_TRUE(Build(Proto(DT_STRING, 2, two), TensorShape({2}), &tensor).ok());
@@ -90,7 +90,7 @@ TEST(WireColumnTest, NothingOfTheOldValuesStays) {
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(0, 0));
 }
 
-TEST(WireColumnTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
+TEST(InputTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
   for (int dtype = 0; dtype <= DT_UINT2 + 1; ++dtype) {
     for (int64_t rows = 0; rows < 4; ++rows) {
       for (int values = 0; values < 5; ++values) {
@@ -110,7 +110,7 @@ TEST(WireColumnTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
           int64_t count = 0;
           Status expected = ElementCount(request.columns()[0], &count);
           if (expected.ok()) expected = CheckValues(request.columns()[0], count);
-          WireColumn column(request.columns()[0]);
+          Input column(request.columns()[0]);
           EXPECT_EQ(column.Check().ok(), expected.ok()) << dtype << " " << rows << " " << values;
           if (expected.ok()) {
             EXPECT_EQ(column.count(), count);
@@ -126,9 +126,9 @@ using tensorflow::TensorShape;
 using tensorflow::tstring;
 using ::testing::ElementsAre;
 
-TEST(DecodedColumnTest, ItsTensorIsFedAsItIs) {
+TEST(TensorInputTest, ItsTensorIsFedAsItIs) {
   const Tensor tensor = AsTensor<float>({1, 2, 3, 4}, {2, 2});
-  const DecodedColumn column("x", tensor);
+  const TensorInput column("x", tensor);
   Tensor fed;
   ASSERT_TRUE(column.BuildTensor(TensorShape({2, 2}), &fed).ok());
   EXPECT_EQ(fed.data(), tensor.data());
@@ -136,16 +136,16 @@ TEST(DecodedColumnTest, ItsTensorIsFedAsItIs) {
   EXPECT_EQ(column.dtype(), tensorflow::DT_FLOAT);
 }
 
-TEST(DecodedColumnTest, ItsValuesAreReadAsThoseOnTheWire) {
-  const DecodedColumn column("x", AsTensor<tstring>({"a", "bc"}, {2}));
+TEST(TensorInputTest, ItsValuesAreReadAsThoseOnTheWire) {
+  const TensorInput column("x", AsTensor<tstring>({"a", "bc"}, {2}));
   Tensor copy(tensorflow::DT_STRING, TensorShape({2}));
   ASSERT_TRUE(column.Decode(&copy, 0).ok());
   EXPECT_EQ(copy.flat<tstring>()(1), "bc");
   EXPECT_EQ(column.count(), 2);
 }
 
-TEST(DecodedColumnTest, OneRowIsRepeated) {
-  const DecodedColumn column("x", AsTensor<float>({7}, {1}));
+TEST(TensorInputTest, OneRowIsRepeated) {
+  const TensorInput column("x", AsTensor<float>({7}, {1}));
   Tensor fed;
   ASSERT_TRUE(column.BuildTensor(TensorShape({3}), &fed).ok());
   EXPECT_EQ(fed.flat<float>()(2), 7);

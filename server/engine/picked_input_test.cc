@@ -1,11 +1,10 @@
-#include "server/engine/picked_column.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "server/engine/input.h"
 #include "server/engine/testing.h"
 #include "server/states/key.h"
 #include "tensorflow/core/platform/tstring.h"
@@ -18,17 +17,17 @@ using tensorflow::TensorShape;
 using ::testing::ElementsAre;
 
 // Rows 1 and 3 of four.
-class PickedColumnTest : public ::testing::Test {
+class PickedInputTest : public ::testing::Test {
  protected:
   Tensor Pick(const std::string& message, const TensorShape& shape) {
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
-    WireColumn column(request_.columns()[0]);
+    Input column(request_.columns()[0]);
     EXPECT_TRUE(column.Check().ok());
     states::RowKeys row_keys;
     const states::KeyHash hash;
     row_keys.Begin(4, hash);
     EXPECT_TRUE(row_keys.AddRows(column.column(), column.count(), nullptr).ok());
-    const PickedColumn picked(column, row_keys, 0, rows_, places_);
+    const PickedInput picked(column, row_keys, 0, rows_, places_);
     EXPECT_EQ(picked.dims()[0], 2);
     Tensor tensor;
     EXPECT_TRUE(picked.BuildTensor(shape, &tensor).ok());
@@ -39,14 +38,14 @@ class PickedColumnTest : public ::testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(PickedColumnTest, NumbersAreThoseOfTheRows) {
+TEST_F(PickedInputTest, NumbersAreThoseOfTheRows) {
   const Tensor tensor =
       Pick(FloatInput("x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), TensorShape({2, 2}));
   const auto values = tensor.flat<float>();
   EXPECT_THAT(std::vector<float>(values.data(), values.data() + 4), ElementsAre(3, 4, 7, 8));
 }
 
-TEST_F(PickedColumnTest, SoAreTexts) {
+TEST_F(PickedInputTest, SoAreTexts) {
   const std::string shape = BytesField(2, BytesField(2, VarintField(1, 4)));
   std::string values;
   for (const char* const text : {"a", "b", "c", "d"}) values += BytesField(8, text);

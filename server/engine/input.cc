@@ -1,10 +1,12 @@
-#include "server/engine/wire_column.h"
+#include "server/engine/input.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/string_filler.h"
 #include "server/wire/tensor_values.h"
@@ -57,14 +59,14 @@ bool HasAllValues(const Column& column, int64_t* count) {
 
 }  // namespace
 
-absl::Status WireColumn::Check() {
+absl::Status Input::Check() {
   wire_bytes_ = BytesOf(column_->values);
   if (HasAllValues(*column_, &count_)) return absl::OkStatus();
   if (Status status = ElementCount(*column_, &count_); !status.ok()) return ToAbsl(status);
   return ToAbsl(CheckValues(*column_, count_));
 }
 
-double WireColumn::ExtraBytes(int64_t copies) const {
+double Input::ExtraBytes(int64_t copies) const {
   const auto sent = static_cast<double>(WireBytes());
   double bytes = count_;
   if (dtype() == tensorflow::DT_STRING) {
@@ -76,7 +78,7 @@ double WireColumn::ExtraBytes(int64_t copies) const {
   return std::max(0.0, bytes * copies - sent);
 }
 
-absl::Status WireColumn::Decode(Tensor* out, int64_t at) const {
+absl::Status Input::Decode(Tensor* out, int64_t at) const {
   if (dtype() == tensorflow::DT_STRING) {
     StringFiller filler(static_cast<tstring*>(out->data()) + at);
     return ToAbsl(VisitStrings(*column_, count_, &filler));
@@ -85,7 +87,7 @@ absl::Status WireColumn::Decode(Tensor* out, int64_t at) const {
   return ToAbsl(CopyValues(*column_, count_, begin));
 }
 
-absl::Status WireColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+absl::Status Input::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
   if (!CanBeFilled(*out, dtype(), target)) {
     Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
     if (!tensor.IsInitialized() && target.num_elements() > 0) {
@@ -118,13 +120,83 @@ TensorView::TensorView(std::string_view name, const Tensor& tensor) {
 
 // Copies of a string tensor share its buffer, so views of the strings stay valid, even of short
 // strings stored inline.
-DecodedColumn::DecodedColumn(std::string_view name, Tensor tensor)
-    : TensorView(name, tensor), WireColumn(view_), tensor_(std::move(tensor)) {
+TensorInput::TensorInput(std::string_view name, Tensor tensor)
+    : TensorView(name, tensor), Input(view_), tensor_(std::move(tensor)) {
   static_cast<void>(Check());  // only the sizes are checked, and they are right
 }
 
-absl::Status DecodedColumn::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+absl::Status TensorInput::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
   return RepeatRow(tensor_, target, out);
+}
+
+namespace {
+
+// Writes the strings of picked rows.
+class StringPicker final : public StringVisitor {
+ public:
+  StringPicker(const std::vector<int32_t>& places, int64_t row_elements, tstring* out)
+      : places_(places), row_elements_(row_elements), out_(out) {}
+
+  void Set(int64_t index, const Bytes& value) override {
+    last_ = value;
+    Write(index);
+  }
+
+  void Repeat(int64_t begin, int64_t end) override {
+    for (int64_t i = begin; i < end; ++i) Write(i);
+  }
+
+ private:
+  void Write(int64_t index) {
+    const int32_t place = places_[index / row_elements_];
+    if (place < 0) return;
+    tstring& target = out_[place * row_elements_ + index % row_elements_];
+    target.resize_uninitialized(last_.size());
+    last_.CopyTo(target.mdata());
+  }
+
+  const std::vector<int32_t>& places_;
+  const int64_t row_elements_;
+  tstring* const out_;
+  Bytes last_;
+};
+
+}  // namespace
+
+absl::Status PickedInput::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
+  if (absl::Status status = MakeTensor(dtype(), target, out); !status.ok()) return status;
+  if (target.num_elements() == 0) return absl::OkStatus();
+  if (const StoredValues* const stored = column_->column().values.stored; stored != nullptr) {
+    CopyStored(*stored, out);
+    return absl::OkStatus();
+  }
+  const int64_t row_elements = target.num_elements() / target.dim_size(0);
+  if (dtype() == tensorflow::DT_STRING) {
+    StringPicker picker(*places_, row_elements, static_cast<tstring*>(out->data()));
+    return ToAbsl(VisitStrings(column_->column(), column_->count(), &picker));
+  }
+  const size_t row_bytes = row_elements * tensorflow::DataTypeSize(dtype());
+  auto* at = static_cast<char*>(out->data());
+  for (const int64_t row : *rows_) {
+    std::memcpy(at, row_keys_->at(index_, row), row_bytes);
+    at += row_bytes;
+  }
+  return absl::OkStatus();
+}
+
+void PickedInput::CopyStored(const StoredValues& stored, Tensor* out) const {
+  if (dtype() == tensorflow::DT_STRING) {
+    StringFiller filler(static_cast<tstring*>(out->data()));
+    stored.Visit(*rows_, &filler);
+  } else {
+    stored.Copy(*rows_, out->data());
+  }
+}
+
+bool ReadLengths(const Input& column, std::vector<int64_t>* lengths) {
+  if (column.dtype() != tensorflow::DT_INT64) return false;
+  lengths->resize(column.count());
+  return CopyValues(column.column(), column.count(), lengths->data()).ok();
 }
 
 }  // namespace colcast::engine
