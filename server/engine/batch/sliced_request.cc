@@ -32,10 +32,14 @@ bool HasMoreRowsThanCandidates(const Batch& batch) {
       [&batch](const Batch::Domain& domain) { return domain.rows > batch.candidates; });
 }
 
-// Entries [first, first + count) of an index.
-Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count) {
-  Tensor slice(tensorflow::DT_INT64, tensorflow::TensorShape({count}));
-  std::copy_n(RowsIn(index).begin() + first, count, static_cast<int64_t*>(slice.data()));
+// Entries [first, first + count) of an index, then the entries `more`.
+Tensor IndexSlice(const Tensor& index, int64_t first, int64_t count,
+                  absl::Span<const int64_t> more) {
+  const auto all = count + static_cast<int64_t>(more.size());
+  Tensor slice(tensorflow::DT_INT64, tensorflow::TensorShape({all}));
+  auto* const out = static_cast<int64_t*>(slice.data());
+  std::copy_n(RowsIn(index).begin() + first, count, out);
+  for (size_t i = 0; i < more.size(); ++i) out[count + i] = RowsIn(index)[more[i]];
   return slice;
 }
 
@@ -59,26 +63,39 @@ bool SlicedRequest::ReadLists() {
     if (!ReadLengths(*column, &list.lengths)) return false;
     const auto [least, most] = std::minmax_element(list.lengths.begin(), list.lengths.end());
     if (list.lengths.empty() || *least == *most) continue;
-    if (batch_.has_index(Batch::kUser) || !plan_.rules->allowed_batch_sizes.empty() ||
+    if (!plan_.rules->allowed_batch_sizes.empty() ||
         static_cast<int64_t>(list.lengths.size()) != num_rows()) {
       return false;
     }
-    list.longest_row = most - list.lengths.begin();
+    list.longest_rows.assign(num_users(), -1);
+    for (int64_t row = 0; row < num_rows(); ++row) {
+      int64_t& longest = list.longest_rows[UserOf(row)];
+      if (longest < 0 || list.lengths[row] > list.lengths[longest]) longest = row;
+    }
     lists_.push_back(std::move(list));
   }
   return true;
 }
 
-// Rows with the longest lists that rows [first, first + rows) lack.
+int64_t SlicedRequest::UserOf(int64_t row) const {
+  return batch_.has_index(Batch::kUser) ? RowsIn(batch_.domains[Batch::kUser].index)[row] : 0;
+}
+
+// For the users of rows [first, first + rows): rows with their longest lists that these rows lack.
 std::vector<int64_t> SlicedRequest::LongestBeside(int64_t first, int64_t rows) const {
   std::vector<int64_t> beside;
   for (const List& list : lists_) {
-    const auto begin = list.lengths.begin() + first;
-    const int64_t longest = list.lengths[list.longest_row];
-    const bool has_it = std::find(begin, begin + rows, longest) != begin + rows ||
-                        std::any_of(beside.begin(), beside.end(),
-                                    [&](int64_t row) { return list.lengths[row] == longest; });
-    if (!has_it) beside.push_back(list.longest_row);
+    std::vector<bool> is_here(num_users(), false), has_longest(num_users(), false);
+    const auto note = [&](int64_t row) {
+      const int64_t user = UserOf(row);
+      is_here[user] = true;
+      if (list.lengths[row] == list.lengths[list.longest_rows[user]]) has_longest[user] = true;
+    };
+    for (int64_t row = first; row < first + rows; ++row) note(row);
+    for (const int64_t row : beside) note(row);
+    for (size_t user = 0; user < is_here.size(); ++user) {
+      if (is_here[user] && !has_longest[user]) beside.push_back(list.longest_rows[user]);
+    }
   }
   return beside;
 }
@@ -155,7 +172,7 @@ absl::Status SlicedRequest::SetBatch(const Slice& slice, SliceBatch* made) const
   made->batch.candidates = slice.run_rows + static_cast<int64_t>(slice.longest.size());
   for (Batch::Domain& domain : made->batch.domains) {
     if (domain.has_index()) {
-      domain.index = IndexSlice(domain.index, slice.first, slice.run_rows);
+      domain.index = IndexSlice(domain.index, slice.first, slice.run_rows, slice.longest);
     } else if (domain.rows == num_rows()) {
       domain.rows = made->batch.candidates;
     }

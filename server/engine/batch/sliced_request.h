@@ -26,11 +26,11 @@ class SlicedRequest final : public Slices {
  public:
   // Returns null in the same cases as Model::Split(), and also if a domain other than the user has
   // an index, because slices would share its rows. If results depend on the longest list, each
-  // slice also runs a row that has it; returns null if there are several users or only some sizes
-  // are allowed. `examples` is null unless the signature's only input takes
-  // tf.Examples. The plan and everything that `examples` refers to must outlive the slices. Slices
-  // are filled up to allowed batch sizes with neighboring rows, if the request has enough of them.
-  // REQUIRES a plan whose profile can be split.
+  // slice also runs a row that has it; returns null if only some sizes are allowed. `examples` is
+  // null unless the signature's only input takes tf.Examples. The plan and everything that
+  // `examples` refers to must outlive the slices. Slices are filled up to allowed batch sizes with
+  // neighboring rows, if the request has enough of them. REQUIRES a plan whose profile can be
+  // split.
   static std::unique_ptr<Slices> Create(const RequestPlan& plan, RunExamples examples = nullptr);
 
   int64_t rows_left() const override;
@@ -52,10 +52,11 @@ class SlicedRequest final : public Slices {
     RunResult result;
   };
 
-  // The lengths of a list, one per row, and a row that has the greatest.
+  // The lengths of a list, one per row, and for each user a row with the longest list of the user's
+  // candidates.
   struct List {
     std::vector<int64_t> lengths;
-    int64_t longest_row = 0;
+    std::vector<int64_t> longest_rows;
   };
 
   // The batch of a slice, and the inputs to which it points.
@@ -75,6 +76,7 @@ class SlicedRequest final : public Slices {
   }
 
   bool ReadLists();
+  int64_t UserOf(int64_t row) const;
   std::vector<int64_t> LongestBeside(int64_t first, int64_t rows) const;
   absl::Status LayOut();
   absl::Status LayOutColumn(size_t input);
@@ -85,6 +87,9 @@ class SlicedRequest final : public Slices {
   absl::Status SliceColumn(const Slice& slice, size_t input, SliceBatch* made) const;
   absl::Status JoinTensors(RunResult* result) const;
   int64_t num_rows() const { return batch_.candidates; }
+  int64_t num_users() const {
+    return batch_.has_index(Batch::kUser) ? batch_.domains[Batch::kUser].rows : 1;
+  }
 
   const RequestPlan& plan_;
   const Programs* const programs_;

@@ -123,5 +123,12 @@ TEST_F(ProgramsTest, WhatWasFoundToFailTogetherRunsAlone) {
   EXPECT_FALSE(CanBeSplit(any));
 }
 
+TEST_F(ProgramsTest, ProfilesCountTheBytesOfTensorsWithOneRowColumnsRepeated) {
+  const RequestProfile profile = Profile(BatchRules());
+  EXPECT_EQ(profile.rows, 2);
+  constexpr int64_t kOfARow = 16;
+  EXPECT_EQ(profile.input_bytes, 2 * 2 * sizeof(float) + 2 * kOfARow);
+}
+
 }  // namespace
 }  // namespace colcast::engine

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "server/engine/input.h"
 #include "server/engine/rows.h"
 #include "server/states/key.h"
@@ -119,8 +120,8 @@ void Stage::AddOutputs(Rows* rows) const {
 void Stage::AddMarks(Rows* rows) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
   if (last_change == 0 && lengths_.empty()) return;
-  std::vector<int64_t> covered;
-  std::vector<states::Key> marks;
+  absl::InlinedVector<int64_t, 8> covered;
+  absl::InlinedVector<states::Key, 1> marks;
   for (int group = 0; group < (lengths_.empty() ? 1 : rows->groups.count()); ++group) {
     covered.assign(1, last_change);
     if (!lengths_.empty()) {
