@@ -9,7 +9,7 @@
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
 #include "server/engine/string_filler.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"

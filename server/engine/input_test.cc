@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/engine/testing.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "server/wire/testing.h"
 
 namespace colcast::engine {

@@ -5,7 +5,7 @@
 
 #include "server/engine/rows.h"
 #include "server/engine/string_filler.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/platform/tstring.h"
 

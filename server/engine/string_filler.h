@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "tensorflow/core/platform/tstring.h"
 
 namespace colcast::engine {

@@ -14,7 +14,7 @@
 #include "server/items/item_columns.h"
 #include "server/items/item_table.h"
 #include "server/items/table_file.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace {
 

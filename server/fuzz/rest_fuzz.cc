@@ -17,9 +17,9 @@
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
 #include "server/rest/rest_path.h"
+#include "server/wire/column.h"
 #include "server/wire/inflater_testing.h"
 #include "server/wire/predict_request.h"
-#include "server/wire/tensor_values.h"
 #include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::http {

@@ -137,9 +137,9 @@ bool HasBothLists(const Bytes& message) {
   while (!reader.done() && reader.ReadTag(&tag)) {
     Reader input;
     if (tag != MakeTag(2, kLengthType)) {
-      reader.SkipValue(tag, kMaxDepth);
+      reader.SkipValue(tag);
     } else if (reader.ReadNested(&input)) {
-      while (!input.done() && input.ReadTag(&tag) && input.SkipValue(tag, kMaxDepth)) {
+      while (!input.done() && input.ReadTag(&tag) && input.SkipValue(tag)) {
         tags.insert(tag);
       }
     }
@@ -157,7 +157,7 @@ TEST(ExampleRequestProtobufTest, DamagedMessagesAreUnderstoodAsProtobufDoes) {
     SCOPED_TRACE(Hex(message));
     ExampleRequest decoded;
     const Status status =
-        DecodeExampleRequest(Bytes(message), kExampleRequest, "R", 1000, &decoded);
+        DecodeExampleRequest(Bytes(message), "R", 1000, &decoded);
     ClassificationRequest expected;
     if (expected.ParseFromString(message)) {
       ASSERT_TRUE(status.ok()) << status.message;

@@ -4,8 +4,8 @@
 
 #include "server/inference/signature.h"
 #include "server/items/item_columns.h"
+#include "server/wire/column.h"
 #include "server/wire/data_type.h"
-#include "server/wire/tensor_values.h"
 
 namespace colcast::inference {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "server/items/testing.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "server/wire/testing.h"
 
 namespace colcast::inference {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::inference {
 namespace {

@@ -34,14 +34,12 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
 
 // Replays a recorded request with tf.Examples.
 Status RunTasks(const Servable& servable, const google::protobuf::Message& recorded,
-                const MessageSchema& schema,
                 const tensorflow::serving::MultiInferenceRequest& tasks, int iterations) {
   const CallOptions options;
   const std::string message = recorded.SerializeAsString();
   ExampleRequest request;
-  if (Status status =
-          DecodeExampleRequest(Bytes(message), schema, recorded.GetDescriptor()->name().c_str(),
-                               options.max_request_rows, &request);
+  if (Status status = DecodeExampleRequest(Bytes(message), recorded.GetDescriptor()->name().c_str(),
+                                           options.max_request_rows, &request);
       !status.ok()) {
     return status;
   }
@@ -62,17 +60,17 @@ Status Replay(const Servable& servable, const std::string& record, int iteration
       return Predict(servable, log.predict_log().request(), iterations);
     case PredictionLog::kClassifyLog: {
       const auto& request = log.classify_log().request();
-      return RunTasks(servable, request, kExampleRequest,
-                      OneTask(request.model_spec(), kClassifyMethodName), iterations);
+      return RunTasks(servable, request, OneTask(request.model_spec(), kClassifyMethodName),
+                      iterations);
     }
     case PredictionLog::kRegressLog: {
       const auto& request = log.regress_log().request();
-      return RunTasks(servable, request, kExampleRequest,
-                      OneTask(request.model_spec(), kRegressMethodName), iterations);
+      return RunTasks(servable, request, OneTask(request.model_spec(), kRegressMethodName),
+                      iterations);
     }
     case PredictionLog::kMultiInferenceLog: {
       const auto& request = log.multi_inference_log().request();
-      return RunTasks(servable, request, kMultiInferenceRequest, request, iterations);
+      return RunTasks(servable, request, request, iterations);
     }
     case PredictionLog::kPredictStreamedLog:
     case PredictionLog::kSessionRunLog:

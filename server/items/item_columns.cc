@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/wire/column.h"
 #include "server/wire/reader.h"
-#include "server/wire/tensor_values.h"
 
 namespace colcast::items {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/items/testing.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::items {
 namespace {

@@ -15,7 +15,6 @@
 #include "server/base/log.h"
 #include "server/inference/tfrecord.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
 
 namespace colcast::request_log {

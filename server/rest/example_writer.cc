@@ -6,7 +6,6 @@
 #include "server/base/text.h"
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast::http {
 namespace {

@@ -7,8 +7,6 @@
 
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
-#include "server/wire/visit_number.h"
 
 namespace colcast::http {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/rest/json_reader.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::http {
 namespace {

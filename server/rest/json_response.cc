@@ -9,7 +9,6 @@
 
 #include "server/base/text.h"
 #include "server/wire/data_type.h"
-#include "server/wire/visit_number.h"
 
 namespace colcast::http {
 namespace {

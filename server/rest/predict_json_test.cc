@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "server/base/text.h"
+#include "server/wire/column.h"
 #include "server/wire/data_type.h"
-#include "server/wire/tensor_values.h"
 
 namespace colcast::http {
 namespace {

@@ -12,7 +12,7 @@
 #include "server/metrics/metrics.h"
 #include "server/rpc/wire_calls.h"
 #include "server/wire/predict_request.h"
-#include "server/wire/schema.h"
+#include "tensorflow_serving/apis/predict.pb.h"
 
 namespace colcast::rpc {
 
@@ -126,11 +126,10 @@ class OffloadedCall {
 
   // An answer that no client could parse counts as no answer.
   static Status CheckAnswer(const Message& answer) {
-    Malformed malformed;
-    if (CheckMessage(Reader(answer.bytes()), kPredictResponse, kMaxDepth, &malformed)) {
-      return OkStatus();
-    }
-    return Unavailable(MalformedError("PredictResponse", malformed, answer.size()).message);
+    tensorflow::serving::PredictResponse response;
+    if (response.ParseFromString(answer.bytes().ToString())) return OkStatus();
+    return Unavailable("malformed PredictResponse: protobuf cannot parse its ", answer.size(),
+                       " bytes");
   }
 
   void Answer(Message answer) {

@@ -87,12 +87,12 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
   Status Read(api::Call* call) override {
     if (is_read_) return OkStatus();
     Prefetch(call_->request());
-    Status status =
-        DecodeExampleRequest(call_->request().bytes(), messages_.schema, messages_.request,
-                             call->backend().calls.max_request_rows, &request_);
+    Status status = DecodeExampleRequest(call_->request().bytes(), messages_.request,
+                                         call->backend().calls.max_request_rows, &request_);
     if (!status.ok()) return status;
     if (!messages_.parse(request_.rest, &tasks_)) {
-      return Internal("the ", messages_.request, "'s checker and protobuf disagree");
+      return InvalidArgument("malformed ", messages_.request,
+                             ": protobuf cannot parse the fields other than input");
     }
     status = call->FindServable(FromProto(inference::ModelSpecOf(tasks_)));
     is_read_ = status.ok();
@@ -112,17 +112,17 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
 }  // namespace
 
 const ExamplesMessages kExamplesMessages[3] = {
-    {"Classify", "ClassificationRequest", kExampleRequest,
+    {"Classify", "ClassificationRequest",
      [](const std::string& rest, MultiInferenceRequest* tasks) {
        return ParseOneTask<ClassificationRequest>(rest, inference::kClassifyMethodName, tasks);
      },
      WriteClassification},
-    {"Regress", "RegressionRequest", kExampleRequest,
+    {"Regress", "RegressionRequest",
      [](const std::string& rest, MultiInferenceRequest* tasks) {
        return ParseOneTask<RegressionRequest>(rest, inference::kRegressMethodName, tasks);
      },
      WriteRegression},
-    {"MultiInference", "MultiInferenceRequest", kMultiInferenceRequest,
+    {"MultiInference", "MultiInferenceRequest",
      [](const std::string& rest, MultiInferenceRequest* tasks) {
        return tasks->ParseFromString(rest);
      },

@@ -11,7 +11,6 @@
 #include "server/wire/bytes.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
-#include "server/wire/schema.h"
 #include "tensorflow_serving/apis/inference.pb.h"
 
 namespace colcast::rpc {
@@ -20,7 +19,6 @@ namespace colcast::rpc {
 struct ExamplesMessages {
   const char* api;      // for the metrics: Classify
   const char* request;  // the message's name, for errors
-  const MessageSchema& schema;
   // Parses the request without its examples; false if protobuf cannot.
   bool (*parse)(const std::string& rest, tensorflow::serving::MultiInferenceRequest* tasks);
   Status (*write)(const tensorflow::serving::MultiInferenceResponse& response,

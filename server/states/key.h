@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-#include "server/wire/column_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::states {
 

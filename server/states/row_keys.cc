@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::states {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "server/wire/testing.h"
 
 namespace colcast::states {

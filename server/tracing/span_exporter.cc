@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/wire/varint.h"
+#include "server/wire/reader.h"
 
 namespace colcast::tracing {
 

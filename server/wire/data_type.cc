@@ -15,43 +15,44 @@ constexpr int kReferenceOffset = 100;
 struct TypeFacts {
   const char* name;
   size_t element_size;
+  ValueField field;
 };
 
 constexpr std::array<TypeFacts, 33> kTypes = {{
-    {"DT_INVALID", 0},
-    {"DT_FLOAT", 4},
-    {"DT_DOUBLE", 8},
-    {"DT_INT32", 4},
-    {"DT_UINT8", 1},
-    {"DT_INT16", 2},
-    {"DT_INT8", 1},
-    {"DT_STRING", 0},
-    {"DT_COMPLEX64", 8},
-    {"DT_INT64", 8},
-    {"DT_BOOL", 1},
-    {"DT_QINT8", 1},
-    {"DT_QUINT8", 1},
-    {"DT_QINT32", 4},
-    {"DT_BFLOAT16", 2},
-    {"DT_QINT16", 2},
-    {"DT_QUINT16", 2},
-    {"DT_UINT16", 2},
-    {"DT_COMPLEX128", 16},
-    {"DT_HALF", 2},
-    {"DT_RESOURCE", 0},
-    {"DT_VARIANT", 0},
-    {"DT_UINT32", 4},
-    {"DT_UINT64", 8},
-    {"DT_FLOAT8_E5M2", 1},
-    {"DT_FLOAT8_E4M3FN", 1},
-    {"DT_FLOAT8_E4M3FNUZ", 1},
-    {"DT_FLOAT8_E4M3B11FNUZ", 1},
-    {"DT_FLOAT8_E5M2FNUZ", 1},
+    {"DT_INVALID", 0, ValueField::kNone},
+    {"DT_FLOAT", 4, ValueField::kFloat},
+    {"DT_DOUBLE", 8, ValueField::kDouble},
+    {"DT_INT32", 4, ValueField::kInt},
+    {"DT_UINT8", 1, ValueField::kInt},
+    {"DT_INT16", 2, ValueField::kInt},
+    {"DT_INT8", 1, ValueField::kInt},
+    {"DT_STRING", 0, ValueField::kString},
+    {"DT_COMPLEX64", 8, ValueField::kScomplex},
+    {"DT_INT64", 8, ValueField::kInt64},
+    {"DT_BOOL", 1, ValueField::kBool},
+    {"DT_QINT8", 1, ValueField::kInt},
+    {"DT_QUINT8", 1, ValueField::kInt},
+    {"DT_QINT32", 4, ValueField::kInt},
+    {"DT_BFLOAT16", 2, ValueField::kHalf},
+    {"DT_QINT16", 2, ValueField::kInt},
+    {"DT_QUINT16", 2, ValueField::kInt},
+    {"DT_UINT16", 2, ValueField::kInt},
+    {"DT_COMPLEX128", 16, ValueField::kDcomplex},
+    {"DT_HALF", 2, ValueField::kHalf},
+    {"DT_RESOURCE", 0, ValueField::kNone},
+    {"DT_VARIANT", 0, ValueField::kNone},
+    {"DT_UINT32", 4, ValueField::kUint32},
+    {"DT_UINT64", 8, ValueField::kUint64},
+    {"DT_FLOAT8_E5M2", 1, ValueField::kFloat8},
+    {"DT_FLOAT8_E4M3FN", 1, ValueField::kFloat8},
+    {"DT_FLOAT8_E4M3FNUZ", 1, ValueField::kFloat8},
+    {"DT_FLOAT8_E4M3B11FNUZ", 1, ValueField::kFloat8},
+    {"DT_FLOAT8_E5M2FNUZ", 1, ValueField::kFloat8},
     // 4-bit types still occupy one byte per element, in tensors and on the wire.
-    {"DT_INT4", 1},
-    {"DT_UINT4", 1},
-    {"DT_INT2", 1},
-    {"DT_UINT2", 1},
+    {"DT_INT4", 1, ValueField::kInt},
+    {"DT_UINT4", 1, ValueField::kInt},
+    {"DT_INT2", 1, ValueField::kInt},
+    {"DT_UINT2", 1, ValueField::kInt},
 }};
 
 bool IsListed(int64_t dtype) { return dtype >= 0 && dtype < static_cast<int64_t>(kTypes.size()); }
@@ -59,6 +60,10 @@ bool IsListed(int64_t dtype) { return dtype >= 0 && dtype < static_cast<int64_t>
 }  // namespace
 
 size_t ElementSize(DataType dtype) { return IsListed(dtype) ? kTypes[dtype].element_size : 0; }
+
+ValueField ValueFieldOf(DataType dtype) {
+  return IsListed(dtype) ? kTypes[dtype].field : ValueField::kNone;
+}
 
 std::string DataTypeName(DataType dtype) {
   if (IsListed(dtype)) return kTypes[dtype].name;

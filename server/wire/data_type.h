@@ -52,6 +52,61 @@ enum DataType : int {
 // size (string) or one that cannot be sent (resource, variant, references, unknown numbers).
 size_t ElementSize(DataType dtype);
 
+// TensorProto's fields that hold elements, by field number.
+enum class ValueField : uint8_t {
+  kNone = 0,
+  kFloat = 5,
+  kDouble = 6,
+  kInt = 7,
+  kString = 8,
+  kScomplex = 9,
+  kInt64 = 10,
+  kBool = 11,
+  kDcomplex = 12,
+  kHalf = 13,
+  kUint32 = 16,
+  kUint64 = 17,
+  kFloat8 = 18,
+};
+
+// The typed field that holds the elements of `dtype`; kNone if the dtype cannot be sent.
+ValueField ValueFieldOf(DataType dtype);
+
+// 2 for fields of complex numbers, 1 for others.
+constexpr int64_t ValuesPerElement(ValueField field) {
+  return field == ValueField::kScomplex || field == ValueField::kDcomplex ? 2 : 1;
+}
+
+// Calls visit(T()) with the dtype's C++ type; false for dtypes that have none, and for DT_BOOL and
+// DT_STRING.
+template <typename Visit>
+bool VisitNumber(DataType dtype, Visit&& visit) {
+  switch (dtype) {
+    case DT_FLOAT:
+      return visit(float{}), true;
+    case DT_DOUBLE:
+      return visit(double{}), true;
+    case DT_INT8:
+      return visit(int8_t{}), true;
+    case DT_INT16:
+      return visit(int16_t{}), true;
+    case DT_INT32:
+      return visit(int32_t{}), true;
+    case DT_INT64:
+      return visit(int64_t{}), true;
+    case DT_UINT8:
+      return visit(uint8_t{}), true;
+    case DT_UINT16:
+      return visit(uint16_t{}), true;
+    case DT_UINT32:
+      return visit(uint32_t{}), true;
+    case DT_UINT64:
+      return visit(uint64_t{}), true;
+    default:
+      return false;
+  }
+}
+
 // "DT_INT64"; "DT_INT64_REF" for a reference; "dtype 77" for an unknown number.
 std::string DataTypeName(DataType dtype);
 

@@ -4,7 +4,6 @@
 
 #include "server/wire/example_values.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {

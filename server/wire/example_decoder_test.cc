@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 #include "server/wire/testing.h"
 
 namespace colcast {

@@ -5,7 +5,6 @@
 
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {

@@ -20,65 +20,97 @@ void Append(const Bytes& bytes, std::string* text) {
   bytes.CopyTo(text->data() + size);
 }
 
-// Separates the examples from a message that CheckMessage() accepted, so no read can fail.
+// The next four return whether protobuf would parse a tf.Example, level by level.
+bool CheckList(WireType type, Reader list) {
+  return ReadFields(&list, [&](uint32_t tag) {
+    Bytes ignored_body;
+    int64_t ignored_count;
+    const bool packed = tag == MakeTag(1, kLengthType) && type != kLengthType;
+    return packed ? list.ReadPacked(type, &ignored_body, &ignored_count) : list.SkipValue(tag);
+  });
+}
+
+bool CheckFeature(Reader feature) {
+  return ReadFields(&feature, [&](uint32_t tag) {
+    Reader list;
+    switch (tag) {
+      case MakeTag(1, kLengthType):
+        return feature.ReadNested(&list) && CheckList(kLengthType, list);
+      case MakeTag(2, kLengthType):
+        return feature.ReadNested(&list) && CheckList(kFixed32Type, list);
+      case MakeTag(3, kLengthType):
+        return feature.ReadNested(&list) && CheckList(kVarintType, list);
+      default:
+        return feature.SkipValue(tag);
+    }
+  });
+}
+
+bool CheckEntry(Reader entry) {
+  return ReadFields(&entry, [&](uint32_t tag) {
+    Bytes ignored_key;
+    Reader feature;
+    if (tag == MakeTag(1, kLengthType)) return entry.ReadText(&ignored_key);
+    if (tag != MakeTag(2, kLengthType)) return entry.SkipValue(tag);
+    return entry.ReadNested(&feature) && CheckFeature(feature);
+  });
+}
+
+bool CheckExample(Reader example) {
+  return ReadFields(&example, [&](uint32_t tag) {
+    Reader features;
+    if (tag != MakeTag(1, kLengthType)) return example.SkipValue(tag);
+    return example.ReadNested(&features) && ReadFields(&features, [&](uint32_t field) {
+             Reader entry;
+             if (field != MakeTag(1, kLengthType)) return features.SkipValue(field);
+             return features.ReadNested(&entry) && CheckEntry(entry);
+           });
+  });
+}
+
 class Splitter {
  public:
   Splitter(int64_t max_examples, ExampleRequest* request)
       : max_examples_(static_cast<size_t>(max_examples)), request_(request) {}
 
-  // Returns false if there are too many examples.
+  // Returns false if the message is malformed or has too many examples.
   bool Split(Reader message) {
-    while (!message.done()) {
-      const Bytes from_here = message.Rest();
-      uint32_t tag;
-      message.ReadTag(&tag);
+    return ReadFields(&message, [&](uint32_t tag) {
       if (tag == kInputTag) {
         Reader input;
-        message.ReadNested(&input);
-        if (!MergeInput(input)) return false;
-      } else {
-        message.SkipValue(tag, kMaxDepth);
-        Append(from_here.Sub(0, from_here.size() - message.Rest().size()), &request_->rest);
+        return message.ReadNested(&input) && MergeInput(input);
       }
-    }
-    return true;
+      const Bytes value = message.Rest();
+      if (!message.SkipValue(tag)) return false;
+      AppendVarint(tag, &request_->rest);
+      Append(value.Sub(0, value.size() - message.Rest().size()), &request_->rest);
+      return true;
+    });
   }
 
  private:
   bool MergeInput(Reader input) {
-    while (!input.done()) {
-      uint32_t tag;
-      input.ReadTag(&tag);
-      if (tag != kExampleListTag && tag != kExampleListWithContextTag) {
-        input.SkipValue(tag, kMaxDepth);
-        continue;
-      }
+    return ReadFields(&input, [&](uint32_t tag) {
+      if (tag != kExampleListTag && tag != kExampleListWithContextTag) return input.SkipValue(tag);
       if (tag != list_tag_) request_->input = ExampleInput();
       list_tag_ = tag;
       Reader list;
-      input.ReadNested(&list);
-      if (!MergeList(list)) return false;
-    }
-    return true;
+      return input.ReadNested(&list) && MergeList(list);
+    });
   }
 
   bool MergeList(Reader list) {
-    while (!list.done()) {
-      uint32_t tag;
-      list.ReadTag(&tag);
-      Bytes body;
+    return ReadFields(&list, [&](uint32_t tag) {
       if (tag == kExamplesTag) {
         if (request_->input.examples.size() == max_examples_) return false;
-        list.ReadBytes(&body);
-        request_->input.examples.push_back(body);
-      } else if (tag == kContextTag && list_tag_ == kExampleListWithContextTag) {
-        list.ReadBytes(&body);
-        Append(body, &request_->input.context);
-      } else {
-        list.SkipValue(tag, kMaxDepth);
+        return list.ReadBytes(&request_->input.examples.emplace_back());
       }
-    }
-    return true;
+      if (tag != kContextTag || list_tag_ != kExampleListWithContextTag) return list.SkipValue(tag);
+      Reader context;
+      if (!list.ReadNested(&context) || !CheckExample(context)) return false;
+      Append(context.Rest(), &request_->input.context);
+      return true;
+    });
   }
 
   const size_t max_examples_;
@@ -88,14 +120,12 @@ class Splitter {
 
 }  // namespace
 
-Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
-                            int64_t max_examples, ExampleRequest* request) {
-  Malformed malformed;
-  if (!CheckMessage(Reader(message), schema, kMaxDepth, &malformed)) {
-    return MalformedError(name, malformed, message.size());
-  }
+Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,
+                            ExampleRequest* request) {
   *request = ExampleRequest();
-  if (Splitter(max_examples, request).Split(Reader(message))) return OkStatus();
+  Malformed malformed;
+  if (Splitter(max_examples, request).Split(Reader(message, &malformed))) return OkStatus();
+  if (malformed.found()) return malformed.ToStatus(name, message.size());
   return ResourceExhausted("the ", name, " has more than ", max_examples,
                            " examples, which is max_request_rows");
 }

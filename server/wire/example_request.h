@@ -9,7 +9,6 @@
 
 #include "server/base/status.h"
 #include "server/wire/bytes.h"
-#include "server/wire/schema.h"
 
 namespace colcast {
 
@@ -21,16 +20,16 @@ struct ExampleInput {
 
 struct ExampleRequest {
   ExampleInput input;
-  std::string rest;  // the message without its field 2, "input"
+  std::string rest;  // the message without its field 2, "input"; fields that may be malformed
 };
 
 // Splits `message` by protobuf's rules: the last of example_list and example_list_with_context
 // wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
-// anything that protobuf would refuse, except inside examples. Returns RESOURCE_EXHAUSTED beyond
-// `max_examples`, because an example takes much more memory than its bytes on the wire. `schema` is
-// kExampleRequest or kMultiInferenceRequest, `name` the message's name for errors.
-Status DecodeExampleRequest(const Bytes& message, const MessageSchema& schema, const char* name,
-                            int64_t max_examples, ExampleRequest* request);
+// an input or a context that protobuf would refuse; neither examples nor the rest are looked into.
+// Returns RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than
+// its bytes on the wire. `name` is the message's name for errors.
+Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,
+                            ExampleRequest* request);
 
 }  // namespace colcast
 

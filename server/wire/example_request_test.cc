@@ -42,7 +42,7 @@ template <typename Check>
 void Decode(const std::string& message, Check&& check) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ExampleRequest request;
-    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", 3, &request);
+    const Status status = DecodeExampleRequest(bytes, "Request", 3, &request);
     ASSERT_TRUE(status.ok()) << status.message;
     check(request);
   });
@@ -51,7 +51,7 @@ void Decode(const std::string& message, Check&& check) {
 void ExpectRefused(const std::string& message, const std::string& error) {
   ForEachSlicing(message, [&](const Bytes& bytes) {
     ExampleRequest request;
-    const Status status = DecodeExampleRequest(bytes, kExampleRequest, "Request", 3, &request);
+    const Status status = DecodeExampleRequest(bytes, "Request", 3, &request);
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message, "malformed Request: " + error);
   });
@@ -117,24 +117,21 @@ TEST(DecodeExampleRequestTest, MoreExamplesThanAllowedAreRefused) {
          [](const ExampleRequest& request) { EXPECT_EQ(request.input.examples.size(), 3u); });
   ExampleRequest request;
   const Status status =
-      DecodeExampleRequest(Bytes(Input(two) + Input(two)), kExampleRequest, "Request", 3, &request);
+      DecodeExampleRequest(Bytes(Input(two) + Input(two)), "Request", 3, &request);
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message, "the Request has more than 3 examples, which is max_request_rows");
 }
 
 TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {
-  ExpectRefused("\x12\x09", "input: length goes past the end (byte 1 of 2)");
-  ExpectRefused(Input("\x0a\x02\x0a"),
-                "input.example_list: length goes past the end (byte 3 of 5)");
-  ExpectRefused(BytesField(1, BytesField(1, "\xff")),
-                "model_spec.name: not valid UTF-8 (byte 3 of 5)");
+  ExpectRefused("\x12\x09", "length goes past the end (field 2, byte 2 of 2)");
+  ExpectRefused(Input("\x0a\x02\x0a"), "length goes past the end (field 2.1, byte 4 of 5)");
 }
 
 TEST(DecodeExampleRequestTest, SaysWhereAContextIsMalformed) {
-  ExpectRefused(Input(ListWithContext(Context(Feature("age", BytesField(1, "abc"))))),
-                "input.example_list_with_context.context.features.feature[\"age\"].value."
-                "float_list.value: the packed field's 3 bytes are not a multiple of 4 "
-                "(byte 20 of 24)");
+  ExpectRefused(
+      Input(ListWithContext(Context(Feature("age", BytesField(1, "abc"))))),
+      "the packed field's 3 bytes are not a multiple of 4 (field 2.2.2.1.1.2.2.1, byte 21 "
+      "of 24)");
 }
 
 }  // namespace

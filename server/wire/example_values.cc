@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {

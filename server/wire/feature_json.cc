@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "server/wire/visit_number.h"
+#include "server/wire/data_type.h"
 
 namespace colcast {
 namespace {

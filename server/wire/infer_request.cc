@@ -1,29 +1,28 @@
 #include "server/wire/infer_request.h"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "server/base/text.h"
 #include "server/wire/data_type.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/reader.h"
-#include "server/wire/schema.h"
 
 namespace colcast {
 
-// Reading functions return false on failure; error() then says why, or is OK if the message is
-// malformed.
+// Reading functions return false on failure, after setting error_ unless the message is malformed.
 class InferRequestDecoder {
  public:
   InferRequestDecoder(DecodedRequest* request, size_t max_columns)
       : request_(request), max_columns_(max_columns) {}
 
-  bool Decode(Reader message);
-  const Status& error() const { return error_; }
+  Status Decode(const Bytes& message) {
+    Malformed malformed;
+    if (ReadRequest(Reader(message, &malformed))) return OkStatus();
+    return error_.ok() ? malformed.ToStatus("ModelInferRequest", message.size()) : error_;
+  }
 
  private:
   struct Parameter {
@@ -32,15 +31,16 @@ class InferRequestDecoder {
     std::string_view text;
   };
 
+  bool ReadRequest(Reader message);
   bool ReadInput(Reader input);
-  bool ReadName(Reader* input, std::string_view* name);
   bool ReadShape(uint32_t tag, Reader* input, Column* column);
-  bool AddContents(const Bytes& contents, std::vector<Bytes>* of_input);
+  bool AddContents(Reader contents, std::vector<Bytes>* of_input);
   bool ReadOutput(Reader output);
   bool ReadParameter(Reader entry, Parameter* parameter);
   bool ReadRequestParameter(const Reader& entry);
   bool CheckParameter(const Reader& entry);
-  bool ReadText(Reader* reader, std::string_view* text);
+  // `valid` is a text known to be valid UTF-8, probably this one.
+  bool ReadText(Reader* reader, std::string_view* text, std::string_view valid = "");
   bool AddColumn();
   bool Limit(size_t count, const char* what);
   bool SetValues();
@@ -58,7 +58,7 @@ class InferRequestDecoder {
   Status error_;
 };
 
-bool InferRequestDecoder::Decode(Reader message) {
+bool InferRequestDecoder::ReadRequest(Reader message) {
   std::string_view name;
   const bool read = ReadFields(&message, [&](uint32_t tag) {
     Reader nested;
@@ -80,7 +80,7 @@ bool InferRequestDecoder::Decode(Reader message) {
         return Limit(raw_.size() + 1, "raw_input_contents") &&
                message.ReadBytes(&raw_.emplace_back());
       default:
-        return message.SkipValue(tag, kMaxDepth);
+        return message.SkipValue(tag);
     }
   });
   request_->model_spec.name = name;
@@ -94,12 +94,17 @@ bool InferRequestDecoder::ReadInput(Reader input) {
   if (request_->column_count_ == columns.size()) columns.emplace_back();
   Column& column = columns[request_->column_count_];
   column.Clear();
+  const size_t index = request_->column_count_;
+  std::string_view usual_name;
+  if (as_before_ && index < request_->names_before_.size()) {
+    usual_name = request_->names_before_[index];
+  }
   std::string_view datatype;
   const bool read = ReadFields(&input, [&](uint32_t tag) {
     Reader nested;
     switch (tag) {
       case MakeTag(1, kLengthType):
-        return ReadName(&input, &column.name);
+        return ReadText(&input, &column.name, usual_name);
       case MakeTag(2, kLengthType):
         return ReadText(&input, &datatype);
       case MakeTag(3, kLengthType):
@@ -108,32 +113,14 @@ bool InferRequestDecoder::ReadInput(Reader input) {
       case MakeTag(4, kLengthType):
         return input.ReadNested(&nested) && CheckParameter(nested);
       case MakeTag(5, kLengthType):
-        return input.ReadNested(&nested) &&
-               CheckMessage(nested, kInferTensorContents, kMaxDepth - 2, nullptr) &&
-               AddContents(nested.Rest(), &column.values.messages);
+        return input.ReadNested(&nested) && AddContents(nested, &column.values.messages);
       default:
-        return input.SkipValue(tag, kMaxDepth - 1);
+        return input.SkipValue(tag);
     }
   });
   if (!read) return false;
   if (Status status = ReadInferDatatype(datatype, &column); !status.ok()) return Fail(status);
   return AddColumn();
-}
-
-// Reads an input's name. A name that equals the previous message's is valid UTF-8 already.
-bool InferRequestDecoder::ReadName(Reader* input, std::string_view* name) {
-  const size_t index = request_->column_count_;
-  const std::vector<std::string>& before = request_->names_before_;
-  const Bytes rest = input->Rest();
-  if (!as_before_ || index >= before.size() || !rest.contiguous()) return ReadText(input, name);
-  const std::string& usual = before[index];
-  const size_t size = usual.size();
-  const bool same = size < 128 && rest.size() > size && rest.data()[0] == size &&
-                    std::memcmp(rest.data() + 1, usual.data(), size) == 0;
-  if (!same) return ReadText(input, name);
-  *name = rest.view().substr(1, size);
-  input->Take(1 + size);
-  return true;
 }
 
 bool InferRequestDecoder::ReadShape(uint32_t tag, Reader* input, Column* column) {
@@ -163,12 +150,24 @@ bool InferRequestDecoder::AddColumn() {
   return Limit(++request_->column_count_, "inputs");
 }
 
-bool InferRequestDecoder::AddContents(const Bytes& contents, std::vector<Bytes>* of_input) {
-  if (contents.empty()) return true;
+// Only checks the values, because datatype and shape may follow.
+bool InferRequestDecoder::AddContents(Reader contents, std::vector<Bytes>* of_input) {
+  const Bytes message = contents.Rest();
+  const bool read = ReadFields(&contents, [&](uint32_t tag) {
+    constexpr uint32_t kMostOfNumbers = 7;
+    Bytes ignored_body;
+    int64_t ignored_count;
+    const uint32_t field = FieldNumberOf(tag);
+    const bool packed = WireTypeOf(tag) == kLengthType && field <= kMostOfNumbers;
+    return packed
+               ? contents.ReadPacked(UnpackedTypeOfContents(field), &ignored_body, &ignored_count)
+               : contents.SkipValue(tag);
+  });
+  if (!read || message.empty()) return read;
   if (!of_input->empty() && !Limit(++merged_contents_, "contents that are merged into others")) {
     return false;
   }
-  of_input->push_back(contents);
+  of_input->push_back(message);
   return true;
 }
 
@@ -188,7 +187,7 @@ bool InferRequestDecoder::ReadOutput(Reader output) {
       case MakeTag(2, kLengthType):
         return output.ReadNested(&nested) && CheckParameter(nested);
       default:
-        return output.SkipValue(tag, kMaxDepth - 1);
+        return output.SkipValue(tag);
     }
   });
   if (!read) return false;
@@ -200,7 +199,7 @@ bool InferRequestDecoder::ReadOutput(Reader output) {
 bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
   return ReadFields(&entry, [&](uint32_t field) {
     if (field == MakeTag(1, kLengthType)) return ReadText(&entry, &parameter->name);
-    if (field != MakeTag(2, kLengthType)) return entry.SkipValue(field, kMaxDepth - 2);
+    if (field != MakeTag(2, kLengthType)) return entry.SkipValue(field);
     Reader choice;
     return entry.ReadNested(&choice) && ReadFields(&choice, [&](uint32_t tag) {
              switch (tag) {
@@ -213,7 +212,7 @@ bool InferRequestDecoder::ReadParameter(Reader entry, Parameter* parameter) {
                case MakeTag(5, kVarintType):   // uint64_param
                  parameter->is_string = false;
              }
-             return choice.SkipValue(tag, kMaxDepth - 3);
+             return choice.SkipValue(tag);
            });
   });
 }
@@ -238,11 +237,11 @@ bool InferRequestDecoder::CheckParameter(const Reader& entry) {
   return status.ok() || Fail(std::move(status));
 }
 
-bool InferRequestDecoder::ReadText(Reader* reader, std::string_view* text) {
+bool InferRequestDecoder::ReadText(Reader* reader, std::string_view* text, std::string_view valid) {
   Bytes bytes;
   if (!reader->ReadBytes(&bytes)) return false;
   *text = bytes.contiguous() ? bytes.view() : request_->Keep(bytes.ToString());
-  return IsValidUtf8(*text);
+  return *text == valid || reader->CheckText(bytes);
 }
 
 bool InferRequestDecoder::SetValues() {
@@ -268,14 +267,7 @@ bool InferRequestDecoder::SetValues() {
 
 Status DecodeInferRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {
   request->Clear();
-  InferRequestDecoder decoder(request, max_columns);
-  if (decoder.Decode(Reader(message))) return OkStatus();
-  if (!decoder.error().ok()) return decoder.error();
-  Malformed malformed;
-  if (CheckMessage(Reader(message), kInferRequest, kMaxDepth, &malformed)) {
-    return Internal("the request's decoder and its checker disagree");
-  }
-  return MalformedError("ModelInferRequest", malformed, message.size());
+  return InferRequestDecoder(request, max_columns).Decode(message);
 }
 
 }  // namespace colcast

@@ -7,7 +7,6 @@
 #include "server/wire/data_type.h"
 #include "server/wire/infer_tensor.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/column.h"
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
-#include "server/wire/tensor_values.h"
 
 namespace colcast {
 namespace {
@@ -93,19 +93,6 @@ Status SetRawStrings(const Bytes& raw, int64_t count, Column* column) {
                          " strings of shape ", ShapeName(column->dims));
 }
 
-WireType UnpackedTypeOf(Contents contents) {
-  switch (contents) {
-    case kFp32s:
-      return kFixed32Type;
-    case kFp64s:
-      return kFixed64Type;
-    case kBytes:
-      return kLengthType;
-    default:
-      return kVarintType;
-  }
-}
-
 // The values of one typed field, merged over all messages. Strings stay in the messages.
 class TypedValues {
  public:
@@ -121,7 +108,7 @@ class TypedValues {
       if (WireTypeOf(tag) == kLengthType) {
         reader.ReadBytes(&body);
       } else {
-        reader.SkipValue(tag, kMaxDepth);
+        reader.SkipValue(tag);
         body = body.Sub(0, body.size() - reader.Rest().size());
       }
       if (!HasValues(tag, body)) continue;
@@ -140,11 +127,7 @@ class TypedValues {
     ColumnValues& values = column_->values;
     values.packed = true;
     values.payload = joined_.empty() ? first_ : Bytes(request->Keep(std::move(joined_)));
-    if (contents_ == kFp32s || contents_ == kFp64s) {
-      values.count = static_cast<int64_t>(values.payload.size() / ElementSize(column_->dtype));
-    } else {
-      CountVarints(values.payload, &values.count);
-    }
+    CountPacked(UnpackedTypeOfContents(contents_), values.payload, &values.count);
   }
 
  private:
@@ -152,7 +135,7 @@ class TypedValues {
   static bool HasValues(uint32_t tag, const Bytes& body) {
     const uint32_t field = FieldNumberOf(tag);
     if (field < kBools || field > kBytes) return false;
-    if (WireTypeOf(tag) == UnpackedTypeOf(static_cast<Contents>(field))) return true;
+    if (WireTypeOf(tag) == UnpackedTypeOfContents(field)) return true;
     return WireTypeOf(tag) == kLengthType && !body.empty();
   }
 
@@ -207,6 +190,13 @@ Status CheckRange(const Column& column) {
 }
 
 }  // namespace
+
+WireType UnpackedTypeOfContents(uint32_t field) {
+  return field == kFp32s   ? kFixed32Type
+         : field == kFp64s ? kFixed64Type
+         : field == kBytes ? kLengthType
+                           : kVarintType;
+}
 
 DataType InferDataType(std::string_view datatype) {
   for (const Datatype& known : kDatatypes) {

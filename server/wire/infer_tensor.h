@@ -9,8 +9,12 @@
 #include "server/wire/bytes.h"
 #include "server/wire/data_type.h"
 #include "server/wire/predict_request.h"
+#include "server/wire/reader.h"
 
 namespace colcast {
+
+// The wire type of a value in a field of InferTensorContents, if it is not packed.
+WireType UnpackedTypeOfContents(uint32_t field);
 
 // Map "INT64" <-> DT_INT64. A datatype without a dtype becomes DT_INVALID, a dtype without a
 // datatype "".

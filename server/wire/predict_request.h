@@ -16,30 +16,10 @@
 
 #include "server/base/status.h"
 #include "server/wire/bytes.h"
-#include "server/wire/column_values.h"
-#include "server/wire/data_type.h"
+#include "server/wire/column.h"
 #include "server/wire/name_table.h"
 
 namespace colcast {
-
-// TensorFlow's limit on a tensor's dimensions.
-inline constexpr size_t kMaxDimensions = 254;
-
-// Keeps one dimension beyond the limit, so that the check sees it.
-inline void AddDim(int64_t dim, std::vector<int64_t>* dims) {
-  if (dims->size() <= kMaxDimensions) dims->push_back(dim);
-}
-
-// One entry of PredictRequest.inputs: a name and its TensorProto.
-struct Column {
-  std::string_view name;
-  DataType dtype = DT_INVALID;
-  bool unknown_rank = false;
-  std::vector<int64_t> dims;  // as sent, maybe negative or overflowing: check with ElementCount()
-  ColumnValues values;        // read with server/wire/tensor_values.h
-
-  void Clear();
-};
 
 struct ModelSpec {
   std::string name;
@@ -124,9 +104,9 @@ class DecodedRequest {
 // map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields are
 // skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for anything that protobuf would
 // refuse; `request` is then unspecified. Whether values fit their dtype and shape is checked later
-// (server/wire/tensor_values.h). Returns RESOURCE_EXHAUSTED for more than `max_columns` inputs,
-// outputs in the filter, or messages merged into one tensor: each takes much more memory than its
-// bytes on the wire.
+// (server/wire/column.h). Sub-messages for other servers are not looked into. Returns
+// RESOURCE_EXHAUSTED for more than `max_columns` inputs, outputs in the filter, or messages merged
+// into one tensor: each takes much more memory than its bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,
                             size_t max_columns = std::numeric_limits<size_t>::max());
 

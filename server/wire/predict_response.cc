@@ -2,10 +2,9 @@
 
 #include <cstring>
 
-#include "server/wire/column_values.h"
+#include "server/wire/column.h"
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {

@@ -1,14 +1,70 @@
-// A cursor over Bytes that reads protobuf's wire format across slices.
+// Protobuf's wire format: varints, and cursors over bytes.
 #ifndef COLCAST_SERVER_WIRE_READER_H_
 #define COLCAST_SERVER_WIRE_READER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 
+#include "server/base/status.h"
 #include "server/wire/bytes.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
+
+constexpr size_t kMaxVarintSize = 10;
+constexpr uint64_t kContinuationBits = 0x8080808080808080;
+
+inline uint64_t LoadEightBytes(const uint8_t* at) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+  uint64_t word;
+  std::memcpy(&word, at, sizeof(word));
+  return word;
+}
+
+// Joins the low seven bits of the eight bytes, least significant group first.
+inline uint64_t JoinSevenBitGroups(uint64_t word) {
+  word &= ~kContinuationBits;
+  word = (word & 0x007f007f007f007f) | ((word & 0x7f007f007f007f00) >> 1);
+  word = (word & 0x00003fff00003fff) | ((word & 0x3fff00003fff0000) >> 2);
+  return (word & 0x000000000fffffff) | ((word & 0x0fffffff00000000) >> 4);
+}
+
+// Reads one varint; returns the byte after it, or null if it is longer than 10 bytes. Bits beyond
+// the 64th are dropped. Requires 10 readable bytes.
+inline const uint8_t* ReadVarintUnchecked(const uint8_t* at, uint64_t* value) {
+  const uint64_t word = LoadEightBytes(at);
+  const uint64_t last_bytes = ~word & kContinuationBits;
+  if (last_bytes != 0) {
+    const uint64_t up_to_last = last_bytes ^ (last_bytes - 1);
+    *value = JoinSevenBitGroups(word & up_to_last);
+    return at + (__builtin_ctzll(last_bytes) + 1) / 8;
+  }
+  *value = JoinSevenBitGroups(word) | uint64_t{at[8] & 0x7fu} << 56;
+  if (at[8] < 0x80) return at + 9;
+  *value |= uint64_t{at[9]} << 63;
+  return at[9] < 0x80 ? at + 10 : nullptr;
+}
+
+inline size_t VarintSize(uint64_t value) {
+  const int bits = 64 - __builtin_clzll(value | 1);
+  return (bits + 6) / 7;
+}
+
+// Returns the byte after the varint.
+inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
+  while (value >= 0x80) {
+    *out++ = static_cast<uint8_t>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<uint8_t>(value);
+  return out;
+}
+
+inline void AppendVarint(uint64_t value, std::string* out) {
+  uint8_t bytes[kMaxVarintSize];
+  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
+}
 
 enum WireType : uint32_t {
   kVarintType = 0,
@@ -28,23 +84,31 @@ constexpr WireType WireTypeOf(uint32_t tag) { return static_cast<WireType>(tag &
 // How deep messages and groups may nest below the outermost message, as in protobuf.
 constexpr int kMaxDepth = 100;
 
-// Every Read method returns false if the bytes are malformed; error() then says why, offset() is
-// near the place, and the reader must not be used any more.
+// Why and where reading failed.
+struct Malformed {
+  std::string reason;
+  size_t offset = 0;   // in the outermost message, of the value that cannot be read
+  std::string fields;  // field numbers from the outermost message inwards: "2.2.5"
+
+  bool found() const { return !reason.empty(); }
+  // INVALID_ARGUMENT: "malformed PredictRequest: REASON (field 2.2.5, byte 10 of 14)".
+  // `where` precedes the reason; it may be empty.
+  Status ToStatus(const char* message_name, size_t message_size,
+                  const std::string& where = "") const;
+};
+
+// A cursor over Bytes, across slices. Every Read method returns false if the bytes are malformed,
+// after describing the error in `malformed`; the reader must then not be used any more.
 class Reader {
  public:
   Reader() = default;
 
-  // `offset` is the position of the first byte in the outermost message; it only affects offset().
-  explicit Reader(const Bytes& bytes, size_t offset = 0)
-      : at_(bytes.head_),
-        end_(bytes.head_ + bytes.head_size_),
-        beyond_(bytes.size_ - bytes.head_size_),
-        rest_(bytes.rest_),
-        end_offset_(offset + bytes.size_) {}
+  // `malformed` may be null. Readers of nested messages share it.
+  explicit Reader(const Bytes& bytes, Malformed* malformed = nullptr)
+      : Reader(bytes, bytes.size_, kMaxDepth, malformed) {}
 
   bool done() const { return at_ == end_; }
   size_t offset() const { return end_offset_ - left(); }
-  const char* error() const { return error_; }
 
   // All bytes not yet read.
   Bytes Rest() const { return Bytes(at_, end_ - at_, left(), rest_); }
@@ -92,10 +156,21 @@ class Reader {
     } else if (!ReadLongLength(&size)) {
       return false;
     }
-    if (size > left()) return Fail("length goes past the end");
+    if (size > left()) return Fail("length goes past the end", offset());
     *bytes = Take(size);
     return true;
   }
+
+  // Reads a string, which must be valid UTF-8.
+  bool ReadText(Bytes* text) { return ReadBytes(text) && CheckText(*text); }
+  // Whether the text that was just read is valid UTF-8.
+  bool CheckText(const Bytes& text) {
+    return IsValidUtf8(text) || Fail("not valid UTF-8", offset() - text.size());
+  }
+
+  // Reads a packed field's body and counts its values, which would have `type` if they were not
+  // packed.
+  bool ReadPacked(WireType type, Bytes* body, int64_t* count);
 
   // Calls visit(const uint8_t* data, size_t size) for records with `tag` shorter than 128 bytes,
   // while they end before the last byte of the current slice: the fast path for many short strings.
@@ -113,23 +188,32 @@ class Reader {
     at_ = at;
   }
 
-  // Reads a length and that many bytes, as a reader for a message or a packed field.
+  // Reads a length and that many bytes, as a reader for a message.
   bool ReadNested(Reader* nested) {
     Bytes bytes;
     if (!ReadBytes(&bytes)) return false;
-    *nested = Reader(bytes, offset() - bytes.size());
+    *nested = Reader(bytes, offset(), depth_ - 1, malformed_);
     return true;
   }
 
-  // Skips the value that follows `tag`. At most `depth` levels of groups may still nest.
-  bool SkipValue(uint32_t tag, int depth);
+  // Skips the value that follows `tag`. Groups may nest as deep as in protobuf.
+  bool SkipValue(uint32_t tag) { return SkipValue(tag, depth_); }
+
+  // Adds the field whose value could not be read. Called after a failure, innermost first.
+  void AddField(uint32_t tag);
 
  private:
+  Reader(const Bytes& bytes, size_t end_offset, int depth, Malformed* malformed)
+      : at_(bytes.head_),
+        end_(bytes.head_ + bytes.head_size_),
+        beyond_(bytes.size_ - bytes.head_size_),
+        rest_(bytes.rest_),
+        end_offset_(end_offset),
+        malformed_(malformed),
+        depth_(depth) {}
+
   size_t left() const { return static_cast<size_t>(end_ - at_) + beyond_; }
-  bool Fail(const char* error) {
-    error_ = error;
-    return false;
-  }
+  bool Fail(const char* reason, size_t offset);
 
   // Skips `size` bytes; REQUIRES size <= left().
   void Advance(size_t size) {
@@ -146,12 +230,17 @@ class Reader {
     if (at_ == end_ && beyond_ > 0) AdvanceAcross(0);
   }
 
+  bool Skip(size_t size) {
+    if (size > left()) return Fail("value goes past the end", offset());
+    Advance(size);
+    return true;
+  }
   void AdvanceAcross(size_t size);
   bool ReadLongTag(uint32_t* tag);
   bool ReadLongVarint(uint64_t* value);
   bool ReadLongLength(size_t* size);
   bool ReadShortNumber(uint64_t* value, const char* too_long);
-  bool Skip(size_t size);
+  bool SkipValue(uint32_t tag, int depth);
   bool SkipGroup(uint32_t field_number, int depth);
 
   const uint8_t* at_ = nullptr;
@@ -160,22 +249,27 @@ class Reader {
   size_t beyond_ = 0;            // number of bytes after end_
   const Slice* rest_ = nullptr;  // the slice in which they begin
   size_t end_offset_ = 0;
-  const char* error_ = "";
+  Malformed* malformed_ = nullptr;
+  int depth_ = kMaxDepth;  // how many levels of groups may still nest
 };
 
 // Calls read(uint32_t tag) for each remaining field. It must consume the field's value from
 // `reader`, and return false on failure.
-template <typename Read>
-bool ReadFields(Reader* reader, Read&& read) {
+template <typename AnyReader, typename Read>
+[[gnu::always_inline]] inline bool ReadFields(AnyReader* reader, Read&& read) {
   uint32_t tag;
   while (!reader->done()) {
-    if (!reader->ReadTag(&tag) || !read(tag)) return false;
+    if (!reader->ReadTag(&tag)) return false;
+    if (!read(tag)) {
+      reader->AddField(tag);
+      return false;
+    }
   }
   return true;
 }
 
-// Counts the varints in a packed field's body. Returns false if it is malformed.
-bool CountVarints(const Bytes& body, int64_t* count);
+// Counts the values of `type` in a packed field's body. Returns false if it is malformed.
+bool CountPacked(WireType type, const Bytes& body, int64_t* count);
 
 }  // namespace colcast
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "server/wire/testing.h"
 
@@ -10,6 +11,68 @@ namespace colcast {
 namespace {
 
 using std::string_literals::operator""s;
+
+struct Case {
+  uint64_t value;
+  std::string bytes;
+};
+
+const Case kCases[] = {
+    {0, "\0"s},
+    {1, "\x01"},
+    {127, "\x7f"},
+    {128, "\x80\x01"},
+    {300, "\xac\x02"},
+    {16384, "\x80\x80\x01"},
+    {uint64_t{1} << 32, "\x80\x80\x80\x80\x10"},
+    {(uint64_t{1} << 56) - 1, "\xff\xff\xff\xff\xff\xff\xff\x7f"},
+    {uint64_t{1} << 56, "\x80\x80\x80\x80\x80\x80\x80\x80\x01"},
+    {uint64_t{1} << 63, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"},
+    {~uint64_t{0}, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"},
+};
+
+const uint8_t* AsBytes(const std::string& text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
+
+TEST(VarintTest, WritesTheShortestForm) {
+  for (const Case& c : kCases) {
+    uint8_t buffer[kMaxVarintSize];
+    EXPECT_EQ(std::string(buffer, WriteVarint(c.value, buffer)), c.bytes);
+    EXPECT_EQ(VarintSize(c.value), c.bytes.size());
+  }
+}
+
+TEST(VarintTest, ReadsWhateverFollows) {
+  for (const Case& c : kCases) {
+    for (const char* tail : {"\0\0\0\0\0\0\0\0\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}) {
+      const std::string padded = c.bytes + std::string(tail, 10);
+      uint64_t value = 0;
+      EXPECT_EQ(ReadVarintUnchecked(AsBytes(padded), &value), AsBytes(padded) + c.bytes.size());
+      EXPECT_EQ(value, c.value);
+    }
+  }
+}
+
+TEST(VarintTest, ReadsFormsLongerThanNeeded) {
+  const std::string bytes = "\x85\x80\x80\x80\x80\x80\x80\x80\x80\x00"s;
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), AsBytes(bytes) + 10);
+  EXPECT_EQ(value, 5u);
+}
+
+TEST(VarintTest, DropsBitsBeyondThe64th) {
+  const std::string bytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), AsBytes(bytes) + 10);
+  EXPECT_EQ(value, ~uint64_t{0});
+}
+
+TEST(VarintTest, ElevenBytesAreNoVarint) {
+  const std::string bytes = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"s;
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), nullptr);
+}
 
 TEST(ReaderTest, ReadsTagsVarintsAndBytesAcrossAnySlices) {
   const std::string text =
@@ -72,15 +135,18 @@ TEST(ReaderTest, NestedReaderEndsWithItsBytesAndKnowsItsOffset) {
   });
 }
 
-// Expects that reading the fields of `text` fails with `error`, however it is sliced.
+// Expects that reading the fields of `text` fails with `error`, at the same byte however it is
+// sliced.
 void ExpectError(const std::string& text, const std::string& error) {
+  Malformed whole;
+  Reader first(Bytes(text), &whole);
+  ReadFields(&first, [&](uint32_t tag) { return first.SkipValue(tag); });
   ForEachSlicing(text, [&](const Bytes& bytes) {
-    Reader reader(bytes);
-    uint32_t tag;
-    bool ok = true;
-    while (ok && !reader.done()) ok = reader.ReadTag(&tag) && reader.SkipValue(tag, kMaxDepth);
-    EXPECT_FALSE(ok);
-    EXPECT_EQ(reader.error(), error);
+    Malformed malformed;
+    Reader reader(bytes, &malformed);
+    EXPECT_FALSE(ReadFields(&reader, [&](uint32_t tag) { return reader.SkipValue(tag); }));
+    EXPECT_EQ(malformed.reason, error);
+    EXPECT_EQ(malformed.offset, whole.offset);
   });
 }
 
@@ -93,7 +159,7 @@ TEST(ReaderTest, SkipsEveryWireType) {
     Reader reader(bytes);
     uint32_t tag;
     while (!reader.done()) {
-      ASSERT_TRUE(reader.ReadTag(&tag) && reader.SkipValue(tag, kMaxDepth)) << reader.error();
+      ASSERT_TRUE(reader.ReadTag(&tag) && reader.SkipValue(tag));
     }
   });
 }
@@ -151,18 +217,79 @@ TEST(ReaderTest, RefusesGroupsNestedTooDeep) {
   deeper = "\x0b" + deep + "\x0c";
   Reader reader{Bytes(deep)};
   uint32_t tag;
-  EXPECT_TRUE(reader.ReadTag(&tag) && reader.SkipValue(tag, kMaxDepth));
+  EXPECT_TRUE(reader.ReadTag(&tag) && reader.SkipValue(tag));
   ExpectError(deeper, "nested too deep");
 }
 
-TEST(CountVarintsTest, CountsAcrossSlices) {
-  ForEachSlicing(Varints({1, 300, ~uint64_t{0}, 0, 0, 0, 0, 0, 0, 0, 0}), [](const Bytes& bytes) {
-    int64_t count = 0;
-    EXPECT_TRUE(CountVarints(bytes, &count));
-    EXPECT_EQ(count, 11);
+TEST(ReaderTest, AnErrorHasItsFieldAndItsByte) {
+  const std::string message = VarintField(3, 1) + BytesField(2, BytesField(4, "\xff"));
+  ForEachSlicing(message, [](const Bytes& bytes) {
+    Malformed malformed;
+    Reader reader(bytes, &malformed);
+    EXPECT_FALSE(ReadFields(&reader, [&](uint32_t tag) {
+      Reader nested;
+      if (tag != MakeTag(2, kLengthType)) return reader.SkipValue(tag);
+      return reader.ReadNested(&nested) && ReadFields(&nested, [&](uint32_t) {
+               Bytes text;
+               return nested.ReadText(&text);
+             });
+    }));
+    const Status status = malformed.ToStatus("Request", bytes.size(), "input \"x\": ");
+    EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message,
+              "malformed Request: input \"x\": not valid UTF-8 (field 2.4, byte 6 of 7)");
   });
+}
+
+TEST(ReaderTest, GroupsInAMessageNestAsDeepAsInProtobuf) {
+  for (const int levels : {kMaxDepth - 1, kMaxDepth}) {
+    std::string groups;
+    for (int i = 0; i < levels; ++i) groups = "\x0b" + groups + "\x0c";
+    const std::string message = BytesField(1, groups);
+    Reader reader{Bytes(message)};
+    Reader nested;
+    uint32_t tag;
+    ASSERT_TRUE(reader.ReadTag(&tag) && reader.ReadNested(&nested) && nested.ReadTag(&tag));
+    EXPECT_EQ(nested.SkipValue(tag), levels < kMaxDepth);
+  }
+}
+
+TEST(CountPackedTest, CountsFixedSizes) {
   int64_t count;
-  EXPECT_FALSE(CountVarints(Bytes("\x01\x80"), &count));
+  EXPECT_TRUE(CountPacked(kFixed32Type, Bytes("12345678"), &count));
+  EXPECT_EQ(count, 2);
+  EXPECT_FALSE(CountPacked(kFixed64Type, Bytes("123456789"), &count));
+}
+
+// The number of varints in `text`, in slices of `size` bytes; -1 if one is cut off or too long.
+int64_t CountVarints(const std::string& text, size_t size) {
+  std::vector<size_t> cuts;
+  for (size_t cut = size; cut < text.size(); cut += size) cuts.push_back(cut);
+  const SlicedBytes sliced(text, cuts);
+  int64_t count;
+  return CountPacked(kVarintType, sliced.bytes(), &count) ? count : -1;
+}
+
+TEST(CountPackedTest, CountsVarintsInAnySlices) {
+  std::string all;
+  for (const Case& c : kCases) all += c.bytes;
+  for (size_t size = 1; size <= all.size(); ++size) {
+    EXPECT_EQ(CountVarints(all, size), std::size(kCases)) << "in slices of " << size;
+  }
+}
+
+TEST(CountPackedTest, FindsVarintsThatAreCutOffOrTooLong) {
+  for (size_t size = 1; size <= 12; ++size) {
+    EXPECT_EQ(CountVarints("\x01\x01\x01\x01\x01\x01\x01\x01\x01\x80", size), -1);
+  }
+  for (size_t before = 0; before <= 16; ++before) {
+    const std::string ten = std::string(before, '\x01') + std::string(9, '\x80') + '\x01';
+    const std::string eleven = std::string(before, '\x01') + std::string(10, '\x80') + '\x01';
+    for (size_t size = 1; size <= eleven.size(); ++size) {
+      EXPECT_EQ(CountVarints(ten, size), static_cast<int64_t>(before + 1));
+      EXPECT_EQ(CountVarints(eleven, size), -1);
+    }
+  }
 }
 
 }  // namespace

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "server/wire/bytes.h"
+#include "server/wire/column.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/reader.h"
-#include "server/wire/tensor_values.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "server/wire/column.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
-#include "server/wire/tensor_values.h"
 #include "server/wire/testing.h"
 
 namespace colcast {

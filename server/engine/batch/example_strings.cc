@@ -1,6 +1,6 @@
 #include "server/engine/batch/example_strings.h"
 
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::engine {
 

@@ -5,7 +5,7 @@
 
 #include "server/engine/rows.h"
 #include "server/states/key.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::engine {
 namespace {

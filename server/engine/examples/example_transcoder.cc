@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/status.h"
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 namespace colcast::engine {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast::fuzz {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "server/engine/fuzz/example_builder.h"
 #include "server/engine/fuzz/example_oracle.h"
+#include "server/wire/column.h"
 #include "server/wire/example_decoder.h"
 #include "server/wire/fuzz_slices.h"
-#include "server/wire/tensor_values.h"
 
 namespace colcast::fuzz {
 namespace {

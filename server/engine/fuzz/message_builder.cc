@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast::fuzz {
 namespace {

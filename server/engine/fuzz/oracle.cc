@@ -34,19 +34,32 @@ constexpr int64_t kMaxElements = 1 << 12;
   std::abort();
 }
 
-// Parses PredictRequests by their descriptor, with TensorFlow's generated class for TensorProto.
+// Makes fields bytes that server/wire does not look into, so that protobuf does not either.
+void HideIgnoredFields(google::protobuf::FileDescriptorProto* file) {
+  for (auto& type : *file->mutable_message_type()) {
+    for (auto& field : *type.mutable_field()) {
+      const std::string& name = field.name();
+      if (name != "predict_streamed_options" && name != "request_options" &&
+          name != "resource_handle_val" && name != "variant_val") {
+        continue;
+      }
+      field.set_type(google::protobuf::FieldDescriptorProto::TYPE_BYTES);
+      field.clear_type_name();
+    }
+  }
+}
+
+// Parses PredictRequests by their descriptor.
 class RequestParser {
  public:
-  explicit RequestParser(const char* descriptor_set)
-      : pool_(DescriptorPool::generated_pool()), factory_(&pool_) {
+  explicit RequestParser(const char* descriptor_set) : factory_(&pool_) {
     absl::SetMinLogLevel(absl::LogSeverityAtLeast::kInfinity);  // malformed messages are expected
-    factory_.SetDelegateToGeneratedFactory(true);
     google::protobuf::FileDescriptorSet files;
     std::ifstream in(descriptor_set, std::ios::binary);
     if (!files.ParseFromIstream(&in)) Die(std::string("cannot read ") + descriptor_set);
-    for (const auto& file : files.file()) {
-      const bool linked = DescriptorPool::generated_pool()->FindFileByName(file.name()) != nullptr;
-      if (!linked && pool_.BuildFile(file) == nullptr) Die("cannot build " + file.name());
+    for (auto& file : *files.mutable_file()) {
+      HideIgnoredFields(&file);
+      if (pool_.BuildFile(file) == nullptr) Die("cannot build " + file.name());
     }
     const auto* type = pool_.FindMessageTypeByName("tensorflow.serving.PredictRequest");
     if (type == nullptr) Die("no PredictRequest");
@@ -140,7 +153,13 @@ int64_t AllValues(const TensorProto& proto) {
          static_cast<int64_t>(proto.float8_val().size());
 }
 
-OracleColumn ReadColumn(const TensorProto& proto) {
+// `parsed` is a TensorProto by descriptor.
+OracleColumn ReadColumn(Message* parsed) {
+  for (const char* const hidden : {"resource_handle_val", "variant_val"}) {
+    parsed->GetReflection()->ClearField(parsed, Field(*parsed, hidden));
+  }
+  TensorProto proto;
+  if (!proto.ParseFromString(parsed->SerializeAsString())) Die("TensorProtos differ");
   OracleColumn column;
   column.dtype = proto.dtype();
   column.unknown_rank = proto.tensor_shape().unknown_rank();
@@ -187,11 +206,10 @@ std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
   const Reflection& reflection = *request->GetReflection();
   const FieldDescriptor* inputs = Field(*request, "inputs");
   for (int i = 0; i < reflection.FieldSize(*request, inputs); ++i) {
-    const Message& entry = reflection.GetRepeatedMessage(*request, inputs, i);
-    const Message& value = GetMessage(entry, "value");
-    const auto* proto = google::protobuf::DynamicCastMessage<TensorProto>(&value);
-    if (proto == nullptr) Die("inputs do not hold generated TensorProtos");
-    result.columns[GetString(entry, "key")] = ReadColumn(*proto);
+    Message* const entry = reflection.MutableRepeatedMessage(request.get(), inputs, i);
+    Message* const value =
+        entry->GetReflection()->MutableMessage(entry, Field(*entry, "value"), nullptr);
+    result.columns[GetString(*entry, "key")] = ReadColumn(value);
   }
   const FieldDescriptor* filter = Field(*request, "output_filter");
   for (int i = 0; i < reflection.FieldSize(*request, filter); ++i) {

@@ -24,7 +24,7 @@ struct OracleColumn {
   bool unknown_rank;
   std::vector<int64_t> dims;
   Verdict verdict;
-  // TensorFlow accepts it; server/wire deliberately does not (tensor_values.h).
+  // TensorFlow accepts it; server/wire deliberately does not (column.h).
   bool refused_on_purpose;
 
   // Set only if accepted.
@@ -43,8 +43,9 @@ struct OracleRequest {
   std::vector<std::string> output_filter;
 };
 
-// Returns nullopt if protobuf does not parse the message. `descriptor_set` is the path of a
-// FileDescriptorSet with TF Serving's protos, read once.
+// Returns nullopt if protobuf does not parse the message; fields that server/wire does not look
+// into may hold anything. `descriptor_set` is the path of a FileDescriptorSet with TF Serving's
+// protos, read once.
 std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
                                                 const char* descriptor_set);
 

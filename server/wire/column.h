@@ -1,4 +1,5 @@
-// Converts a column's values into elements as tensorflow::Tensor::FromProto does.
+// A request's columns: where their values are, and how they become elements, as
+// tensorflow::Tensor::FromProto does it.
 //
 // A tensor_content that is not empty must have the exact size. Otherwise the dtype's typed field
 // counts: a short list repeats its last value; an empty list gives zeros, false, or empty strings.
@@ -6,16 +7,144 @@
 // Stricter than FromProto in three cases where FromProto would silently use data other than what
 // was sent: unknown_rank (it ignores the flag), more values than elements (it drops them), values
 // for a shape without elements (it drops them too). Resources and variants are refused as well.
-#ifndef COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
-#define COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
+#ifndef COLCAST_SERVER_WIRE_COLUMN_H_
+#define COLCAST_SERVER_WIRE_COLUMN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
-#include "server/wire/predict_request.h"
+#include "server/base/status.h"
+#include "server/wire/bytes.h"
+#include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 
 namespace colcast {
+
+// Receives the elements of a DT_STRING column.
+class StringVisitor {
+ public:
+  virtual ~StringVisitor() = default;
+
+  // Element `index` has this value. Called once for each index, in order, except that the elements
+  // after the last value sent are passed in one Repeat().
+  virtual void Set(int64_t index, const Bytes& value) = 0;
+
+  // The elements [begin, end) equal element begin - 1; they are empty strings if begin is 0.
+  virtual void Repeat(int64_t begin, int64_t end) = 0;
+};
+
+// The rows of a table that make up a request's columns.
+struct StoredRows {
+  uint64_t table = 0;  // unique in this process; newer tables have greater numbers
+  // One per row of the columns; within a table, a number always means the same values.
+  Span<uint32_t> numbers;
+};
+
+// The values of a column that the server already has, such as rows of an item table, with the
+// column's dtype and shape. They are copied only when needed.
+class StoredValues {
+ public:
+  virtual ~StoredValues() = default;
+
+  const StoredRows& rows() const { return *rows_; }
+
+  // Whether the inner shape is padded to the longest list among the rows.
+  virtual bool padded() const { return false; }
+
+  // Writes the elements of the rows at `places` in the column, row after row. Not for strings.
+  virtual void Copy(Span<int64_t> places, void* out) const = 0;
+
+  // Visits the strings of those rows, numbered from 0. Their bytes live as long as this object.
+  virtual void Visit(Span<int64_t> places, StringVisitor* visitor) const = 0;
+
+  // Copy() and Visit() for all rows.
+  virtual void Copy(void* out) const = 0;
+  virtual void Visit(StringVisitor* visitor) const = 0;
+
+ protected:
+  // `rows` must outlive this object.
+  explicit StoredValues(const StoredRows* rows) : rows_(rows) {}
+
+ private:
+  const StoredRows* const rows_;
+};
+
+// Empties the container but keeps its memory for the next request, unless it is unusually large.
+template <typename Container>
+void ClearForReuse(Container* container) {
+  constexpr size_t kMaxKeptElements = 4096;
+  if (container->capacity() > kMaxKeptElements) {
+    *container = Container();
+  } else {
+    container->clear();
+  }
+}
+
+// The length before a string in the Open Inference Protocol, little-endian.
+using RawStringLength = uint32_t;
+
+// A view of one column's values in one of several forms, already checked to be well-formed.
+struct ColumnValues {
+  Bytes tensor_content;
+
+  // The values of the dtype's typed field: their number and location.
+  int64_t count = 0;
+  bool packed = false;  // whether all values are in `payload`
+  Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
+  // If not packed: the records that hold the values, in order, among other fields.
+  std::vector<Bytes> messages;
+  std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
+
+  // The number of a typed field whose values Tensor::FromProto() would ignore: one of another
+  // dtype, or beside tensor_content. 0 if there is none.
+  uint32_t ignored_field = 0;
+
+  // If set, the values come from here and all fields above are empty. Must outlive the column.
+  const StoredValues* stored = nullptr;
+
+  void AddString(const Bytes& value) {
+    strings.push_back(value);
+    ++count;
+  }
+
+  void Clear() {
+    tensor_content = Bytes();
+    count = 0;
+    packed = false;
+    payload = Bytes();
+    ClearForReuse(&messages);
+    ClearForReuse(&strings);
+    ignored_field = 0;
+    stored = nullptr;
+  }
+};
+
+// TensorFlow's limit on a tensor's dimensions.
+inline constexpr size_t kMaxDimensions = 254;
+
+// Keeps one dimension beyond the limit, so that the check sees it.
+inline void AddDim(int64_t dim, std::vector<int64_t>* dims) {
+  if (dims->size() <= kMaxDimensions) dims->push_back(dim);
+}
+
+// One entry of PredictRequest.inputs: a name and its TensorProto.
+struct Column {
+  std::string_view name;
+  DataType dtype = DT_INVALID;
+  bool unknown_rank = false;
+  std::vector<int64_t> dims;  // as sent, maybe negative or overflowing: see ElementCount()
+  ColumnValues values;
+
+  void Clear() {
+    name = std::string_view();
+    dtype = DT_INVALID;
+    unknown_rank = false;
+    ClearForReuse(&dims);
+    values.Clear();
+  }
+};
 
 // The number of elements of the column's shape. Returns INVALID_ARGUMENT, naming the input, for an
 // unknown rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
@@ -36,22 +165,9 @@ Status CheckValues(const Column& column, int64_t count);
 // tensor_content are 0 or 1; on failure `out` is unspecified.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
-// Receives the elements of a DT_STRING column.
-class StringVisitor {
- public:
-  virtual ~StringVisitor() = default;
-
-  // Element `index` has this value. Called once for each index, in order, except that the elements
-  // after the last value sent are passed in one Repeat().
-  virtual void Set(int64_t index, const Bytes& value) = 0;
-
-  // The elements [begin, end) equal element begin - 1; they are empty strings if begin is 0.
-  virtual void Repeat(int64_t begin, int64_t end) = 0;
-};
-
-// Passes `count` strings to `visitor`, a StringVisitor; if its class is final, calls for string_val
-// are not virtual. Checks what CheckValues() checks, and that tensor_content, if used, holds
-// exactly `count` lengths and then their bytes; on failure nothing is visited.
+// Passes `count` strings to `visitor`. Fails, visiting nothing, where CheckValues() fails or
+// tensor_content is not `count` lengths followed by their bytes. Make the visitor's class final:
+// its calls are then inlined.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
@@ -121,7 +237,7 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
         } while (reader.SkipTag(packed_tag));
       } else {
         const Bytes from_here = reader.Rest();
-        if (!reader.SkipValue(tag, kMaxDepth)) return;
+        if (!reader.SkipValue(tag)) return;
         if (tag == unpacked_tag) visit(from_here.Sub(0, from_here.size() - reader.Rest().size()));
       }
     }
@@ -148,4 +264,4 @@ Status VisitStrings(const Column& column, int64_t count, Visitor* visitor) {
 
 }  // namespace colcast
 
-#endif  // COLCAST_SERVER_WIRE_TENSOR_VALUES_H_
+#endif  // COLCAST_SERVER_WIRE_COLUMN_H_

@@ -1,10 +1,6 @@
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 #include <algorithm>
-
-#include "server/wire/data_type.h"
-#include "server/wire/reader.h"
-#include "server/wire/varint.h"
 
 namespace colcast {
 namespace {
@@ -130,7 +126,7 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
 
 // Reads one of the lengths at the start of a string column's tensor_content: at most five bytes,
 // with the last one's upper bits ignored.
-bool ReadLength(Reader* reader, size_t* length) {
+bool ReadStringLength(Reader* reader, size_t* length) {
   const size_t left = reader->Rest().size();
   uint64_t value;
   if (!reader->ReadVarint(&value) || left - reader->Rest().size() > 5) return false;
@@ -194,6 +190,29 @@ const char* FieldName(uint32_t number) {
       break;
   }
   return "another field";
+}
+
+const char* FieldName(uint32_t number) {
+  constexpr const char* kNames[] = {"",
+                                    "",
+                                    "",
+                                    "",
+                                    "",
+                                    "float_val",
+                                    "double_val",
+                                    "int_val",
+                                    "string_val",
+                                    "scomplex_val",
+                                    "int64_val",
+                                    "bool_val",
+                                    "dcomplex_val",
+                                    "half_val",
+                                    "",
+                                    "",
+                                    "uint32_val",
+                                    "uint64_val",
+                                    "float8_val"};
+  return kNames[number];
 }
 
 Status CheckContent(const Column& column, int64_t count) {
@@ -304,7 +323,7 @@ Status VisitStringContent(const Column& column, int64_t count, StringVisitor* vi
   size_t total = 0;
   for (int64_t i = 0; i < count; ++i) {
     size_t length;
-    if (!ReadLength(&lengths, &length)) {
+    if (!ReadStringLength(&lengths, &length)) {
       return InvalidArgument(Input(column), ": tensor_content of ", content.size(),
                              " bytes ends or is malformed at the length of string ", i, " of ",
                              count);
@@ -320,7 +339,7 @@ Status VisitStringContent(const Column& column, int64_t count, StringVisitor* vi
   lengths = Reader(content);
   for (int64_t i = 0; i < count; ++i) {
     size_t length = 0;
-    if (!ReadLength(&lengths, &length)) break;
+    if (!ReadStringLength(&lengths, &length)) break;
     visitor->Set(i, content.Sub(offset, length));
     offset += length;
   }

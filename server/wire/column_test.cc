@@ -1,4 +1,4 @@
-#include "server/wire/tensor_values.h"
+#include "server/wire/column.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
