@@ -22,7 +22,7 @@ namespace colcast {
 struct Backend {
   models::ModelManager* models = nullptr;
   scheduling::WorkerPool* workers = nullptr;
-  scheduling::WorkerPool* readers = nullptr;  // reads request bodies; see api/body_job.h
+  scheduling::WorkerPool* readers = nullptr;  // reads request bodies; see api::ReadAndRun()
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/api/body_job.h"
+#include "server/api/call.h"
 #include "server/base/log.h"
 #include "server/base/status.h"
 #include "server/base/thread.h"

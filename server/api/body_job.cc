@@ -1,8 +1,7 @@
-#include "server/api/body_job.h"
-
 #include <algorithm>
 #include <vector>
 
+#include "server/api/call.h"
 #include "server/base/machine.h"
 #include "server/base/thread.h"
 
@@ -30,8 +29,8 @@ void LowerPriorityOnce() {
 // Deletes itself afterwards.
 class BodyJob final : public scheduling::Job {
  public:
-  BodyJob(size_t max_bytes, Body* body, Call* call)
-      : max_bytes_(max_bytes), body_(*body), call_(call) {}
+  BodyJob(size_t max_bytes, Call* call)
+      : max_bytes_(max_bytes), codec_(call->codec()), call_(call) {}
 
   void Submit(bool to_readers) {
     by_reader_ = to_readers;
@@ -44,7 +43,7 @@ class BodyJob final : public scheduling::Job {
   uint64_t client() const override { return call_->client(); }
   void Describe(scheduling::JobProfile* profile) override {
     if (by_reader_) {
-      profile->cost = std::chrono::microseconds(body_.body_bytes() / kBytesPerMicrosecond);
+      profile->cost = std::chrono::microseconds(codec_.body_bytes() / kBytesPerMicrosecond);
     }
   }
   void Drop(scheduling::DropReason reason) override { End(DropStatus(reason)); }
@@ -53,16 +52,17 @@ class BodyJob final : public scheduling::Job {
     call_->call_record().queue_wait = waited;
     if (by_reader_) LowerPriorityOnce();
     const Clock::time_point start = Clock::now();
-    const bool may_be_long = body_.is_compressed() && !by_reader_ && max_bytes_ > kMostForWorkers;
+    const bool may_be_long = codec_.is_compressed() && !by_reader_ && max_bytes_ > kMostForWorkers;
     bool inflates_too_far = false;
     const Status status =
-        body_.ReadBody(call_, may_be_long ? kMostForWorkers : max_bytes_, &inflates_too_far);
+        codec_.ReadBody(call_, may_be_long ? kMostForWorkers : max_bytes_, &inflates_too_far);
     if (inflates_too_far && may_be_long) return Submit(/*to_readers=*/true);
     if (!status.ok()) return End(status);
     const std::unique_ptr<BodyJob> gone(this);
     scheduling::WorkerPool* const workers = call_->backend().workers;
     if (by_reader_) {
-      body_.Extend(Clock::now() - start);
+      Origin& origin = codec_.origin();
+      if (origin.is_deadline_ours) origin.deadline += Clock::now() - start;
       return workers->Submit(call_);
     }
     if (!workers->SubmitAgain(call_, waited)) call_->Run(waited, companions);
@@ -75,7 +75,7 @@ class BodyJob final : public scheduling::Job {
   }
 
   const size_t max_bytes_;
-  Body& body_;
+  Codec& codec_;
   Call* const call_;
   bool by_reader_ = false;
 };
@@ -89,8 +89,9 @@ scheduling::WorkerPool::Options ReaderOptions() {
   return options;
 }
 
-void ReadAndRun(size_t max_bytes, Body* body, Call* call) {
-  (new BodyJob(max_bytes, body, call))->Submit(body->body_bytes() > kMostForWorkers);
+void ReadAndRun(size_t max_bytes, Call* call) {
+  const bool is_long = call->codec().body_bytes() > kMostForWorkers;
+  (new BodyJob(max_bytes, call))->Submit(is_long);
 }
 
 }  // namespace colcast::api

@@ -1,5 +1,3 @@
-#include "server/api/body_job.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/api/call.h"
 #include "server/api/testing.h"
 #include "server/metrics/metrics.h"
 
@@ -28,13 +27,11 @@ std::string ThisPool() {
   return std::string(name).substr(0, std::string(name).find_last_of('_'));
 }
 
-class FakeCodec final : public Codec, public Body {
+class FakeCodec final : public FakeTransport<Codec> {
  public:
   FakeCodec(size_t bytes, size_t inflated_bytes, Reads* reads)
-      : bytes_(bytes), inflated_bytes_(inflated_bytes), reads_(*reads) {}
+      : FakeTransport("Predict"), bytes_(bytes), inflated_bytes_(inflated_bytes), reads_(*reads) {}
 
-  const char* api() const override { return "Predict"; }
-  Exchange& exchange() override { return fake; }
   Status Read(Call*) override { return OkStatus(); }
 
   size_t body_bytes() const override { return bytes_; }
@@ -44,8 +41,6 @@ class FakeCodec final : public Codec, public Body {
     *inflates_too_far = inflated_bytes_ > max_bytes;
     return *inflates_too_far ? ResourceExhausted("too long") : OkStatus();
   }
-
-  FakeExchange fake;
 
  private:
   const size_t bytes_, inflated_bytes_;
@@ -78,8 +73,8 @@ struct Outcome {
     backend.workers = &workers;
     backend.readers = &readers;
     auto* const codec = new FakeCodec(bytes, inflated_bytes, &reads);
-    const auto sent = codec->fake.sent;
-    ReadAndRun(kMaxBytes, codec, new FakeCall(codec, backend, &reads));
+    const auto sent = codec->sent;
+    ReadAndRun(kMaxBytes, new FakeCall(codec, backend, &reads));
     message = sent->get_future().get().status.message;
   }
 

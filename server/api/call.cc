@@ -13,16 +13,13 @@ namespace colcast::api {
 
 using scheduling::Clock;
 
-Call::Call(Codec* codec, const Backend& backend)
-    : codec_(*codec), exchange_(codec->exchange()), backend_(backend) {
-  record_.api = codec->api();
-  record_.entrypoint = exchange_.entrypoint();
+Call::Call(Codec* codec, const Backend& backend) : codec_(*codec), backend_(backend) {
+  const Origin& origin = codec->origin();
+  record_.api = origin.api;
+  record_.entrypoint = origin.entrypoint;
   record_.received = Clock::now();
-  if (backend.tracer != nullptr) trace_ = backend.tracer->Start(exchange_.traceparent());
-  if (backend.callers != nullptr) caller_ = callers::ClientOf(exchange_.caller(*backend.callers));
+  if (backend.tracer != nullptr) trace_ = backend.tracer->Start(origin.traceparent);
 }
-
-uint64_t Call::client() const { return caller_ != 0 ? caller_ : exchange_.client(); }
 
 Status Call::FindServable(const ModelSpec& spec) {
   if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
@@ -33,7 +30,7 @@ Status Call::FindServable(const ModelSpec& spec) {
 }
 
 Status Call::ReadRequest() {
-  Status status = exchange_.CheckClientReads(record_.received);
+  Status status = codec_.CheckClientReads(record_.received);
   return status.ok() ? codec_.Read(this) : status;
 }
 
@@ -55,13 +52,13 @@ void Call::LogIfSampled() {
 }
 
 void Call::Answer(Status status) {
-  exchange_.Settle(&record_, &status);
+  codec_.Settle(&record_, &status);
   if (status.ok()) LogIfSampled();
   record_.code = status.code;
   record_.latency = Clock::now() - record_.received;
   backend_.metrics->Record(record_);
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_);
-  exchange_.Send(status);
+  codec_.Send(status);
   delete this;
 }
 
@@ -93,9 +90,7 @@ PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
 void PredictCall::GetMessages(Bytes* request, Bytes* response, std::string made[2]) {
   if (codec_->messages(request, response)) return;
   made[0] = inference::ToPredictRequest(PredictCall::request()).SerializeAsString();
-  const PredictResponse answer = ResponseOf(*outputs_);
-  made[1].resize(PredictResponseSize(answer));
-  WritePredictResponse(answer, reinterpret_cast<uint8_t*>(made[1].data()));
+  static_cast<void>(WritePredictResponse(ResponseOf(*outputs_), MakeString(&made[1])));
   *request = Bytes(made[0]);
   *response = Bytes(made[1]);
 }

@@ -2,38 +2,117 @@
 #ifndef COLCAST_SERVER_API_CALL_H_
 #define COLCAST_SERVER_API_CALL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "server/api/codec.h"
 #include "server/backend.h"
 #include "server/base/status.h"
-#include "server/callers/callers.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/run_gate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"
 #include "server/scheduling/job.h"
 #include "server/tracing/tracer.h"
+#include "server/wire/bytes.h"
+#include "server/wire/example_request.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/predict_response.h"
+#include "tensorflow_serving/apis/inference.pb.h"
 
 namespace colcast::api {
+
+// What a call's transport knows of it from the beginning.
+struct Origin {
+  const char* api = "";         // for the metrics, for example "Predict"
+  const char* entrypoint = "";  // for the metrics: "GRPC" or "REST"
+  scheduling::Clock::time_point deadline = scheduling::Clock::time_point::max();
+  // Whether the server set the deadline. It then excludes the time of reading a long body.
+  bool is_deadline_ours = false;
+  // For the turns in the queue: callers::ClientOf() the caller's name; without a name, a number for
+  // the connection or host.
+  uint64_t client = 0;
+  std::string traceparent;  // empty if the client sent none
+};
+
+class Call;
+class PredictCall;
+
+// A call's transport and the format of its bytes: decodes the request, encodes and sends the
+// answer.
+class Codec {
+ public:
+  explicit Codec(Origin origin) : origin_(std::move(origin)) {}
+  virtual ~Codec() = default;
+
+  Origin& origin() { return origin_; }
+  const Origin& origin() const { return origin_; }
+
+  // The transport.
+  virtual bool cancelled() const = 0;  // whether the client has hung up
+  // Returns RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is
+  // when the call was received.
+  virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
+  // Decides whether to send what was written or the error. If the answer cannot be sent, sets
+  // *status to the error. Records the sizes of request and answer.
+  virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
+  // Sends what Settle() decided. Called once.
+  virtual void Send(const Status& status) = 0;
+
+  // The body as received, for ReadAndRun().
+  virtual size_t body_bytes() const = 0;
+  virtual bool is_compressed() const = 0;
+  // Reads the body, decompressed to at most `max_bytes`. If it fails because the decompressed body
+  // is longer, sets *inflates_too_far.
+  virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
+
+  // Reads the request and makes `call` find its servable, unless both have been done. Called on a
+  // worker.
+  virtual Status Read(Call* call) = 0;
+
+  // For an answered call: sets the request and response as TensorFlow Serving's gRPC messages,
+  // whose bytes live as long as the codec. Returns false if the codec has no such messages.
+  virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
+
+ private:
+  Origin origin_;
+};
+
+// For APIs with columns in request and answer: Predict, ModelInfer.
+class PredictCodec : public Codec {
+ public:
+  using Codec::Codec;
+  // See Job::Describe(). May read the request.
+  virtual void Describe(PredictCall* call, scheduling::JobProfile* profile) = 0;
+  virtual DecodedRequest& request() = 0;
+  // Fails if the format cannot represent an output, or if the answer is too large.
+  virtual Status Write(const PredictResponse& response) = 0;
+};
+
+// For APIs that answer tf.Examples with classes or numbers: Classify, Regress, MultiInference.
+class ExamplesCodec : public Codec {
+ public:
+  using Codec::Codec;
+  virtual const tensorflow::serving::MultiInferenceRequest& tasks() const = 0;
+  virtual const ExampleInput& input() const = 0;
+  virtual Status Write(const tensorflow::serving::MultiInferenceResponse& response) = 0;
+};
 
 // Owns itself until it is answered: Answer(), and therefore Run() and Drop(), destroys it.
 class Call : public scheduling::Job {
  public:
-  scheduling::Clock::time_point deadline() const final { return exchange_.deadline(); }
-  bool cancelled() const final { return exchange_.cancelled(); }
-  // A number for the caller if it has a name, else for its connection or host.
-  uint64_t client() const final;
+  scheduling::Clock::time_point deadline() const final { return codec_.origin().deadline; }
+  bool cancelled() const final { return codec_.cancelled(); }
+  uint64_t client() const final { return codec_.origin().client; }
   void Drop(scheduling::DropReason reason) final { Answer(DropStatus(reason)); }
 
   // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // Called by the codec's Read(): finds the servable for `spec` and records its name and version.
+  // Called by the codec: finds the servable for `spec` and records its name and version.
   Status FindServable(const ModelSpec& spec);
   // For codecs that learn the signature's name after the model's.
   void SetSignature(const std::string& name);
@@ -43,6 +122,7 @@ class Call : public scheduling::Job {
   // Sends what the codec has written, or the error. Destroys the call.
   void Answer(Status status);
 
+  Codec& codec() { return codec_; }
   const Backend& backend() const { return backend_; }
   metrics::CallRecord& call_record() { return record_; }
 
@@ -63,12 +143,10 @@ class Call : public scheduling::Job {
   void LogIfSampled();
 
   Codec& codec_;
-  Exchange& exchange_;
   const Backend& backend_;
   std::shared_ptr<const inference::Servable> servable_;  // owns the names that the record refers to
   metrics::CallRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
-  uint64_t caller_ = 0;  // callers::ClientOf() the caller's name
 };
 
 // One call of Predict or ModelInfer.
@@ -114,6 +192,15 @@ class ExamplesCall final : public Call {
   const std::unique_ptr<ExamplesCodec> codec_;
   tensorflow::serving::MultiInferenceResponse response_;
 };
+
+// Reads the call's body before it runs (body_job.cc). A worker reads a short body and then runs the
+// call. A body that is long, or turns out to be long when it is decompressed, is read by one of
+// backend.readers, and the call then waits for a worker.
+void ReadAndRun(size_t max_bytes, Call* call);
+
+// Options for the threads that read long bodies: half as many as cores, because reading needs much
+// memory bandwidth. Their lower priority keeps other requests from waiting for them.
+scheduling::WorkerPool::Options ReaderOptions();
 
 }  // namespace colcast::api
 

@@ -1,4 +1,4 @@
-// Runs calls from receipt to answer with a fake codec and a fake exchange, and checks what they
+// Runs calls from receipt to answer with a fake codec, and checks what they
 // count, log and send.
 #include "server/api/call.h"
 
@@ -57,27 +57,24 @@ class FakeEngine final : public engine::Engine {
   }
 };
 
-class FakePredict final : public PredictCodec {
+class FakePredict final : public FakeTransport<PredictCodec> {
  public:
-  const char* api() const override { return "Predict"; }
-  Exchange& exchange() override { return fake; }
+  FakePredict() : FakeTransport("Predict") {}
   Status Read(Call* call) override { return call->FindServable(decoded.model_spec); }
   void Describe(PredictCall*, scheduling::JobProfile*) override {}
   DecodedRequest& request() override { return decoded; }
   Status Write(const PredictResponse& response) override {
-    fake.answer = std::string(response.outputs[0].name);
+    answer = std::string(response.outputs[0].name);
     return written;
   }
 
-  FakeExchange fake;
   DecodedRequest decoded;
   Status written;
 };
 
-class FakeExamples final : public ExamplesCodec {
+class FakeExamples final : public FakeTransport<ExamplesCodec> {
  public:
-  const char* api() const override { return "Regress"; }
-  Exchange& exchange() override { return fake; }
+  FakeExamples() : FakeTransport("Regress") {}
   Status Read(Call* call) override {
     ModelSpec spec;
     spec.name = "m";
@@ -87,11 +84,10 @@ class FakeExamples final : public ExamplesCodec {
   const ExampleInput& input() const override { return examples; }
   Status Write(const MultiInferenceResponse& response) override {
     const auto& result = response.results(0).regression_result();
-    fake.answer = std::to_string(result.regressions_size());
+    answer = std::to_string(result.regressions_size());
     return OkStatus();
   }
 
-  FakeExchange fake;
   MultiInferenceRequest asked;
   ExampleInput examples;
 };
@@ -112,7 +108,6 @@ class CallTest : public testing::Test {
     backend_.workers = &workers_;
     backend_.metrics = &metrics_;
     backend_.request_logs = &request_logs_;
-    backend_.callers = &callers_;
   }
   ~CallTest() override {
     models_->Stop();
@@ -128,7 +123,7 @@ class CallTest : public testing::Test {
 
   template <typename CallOf, typename CodecOf>
   Sent Answer(std::unique_ptr<CodecOf> codec) {
-    auto sent = codec->fake.sent;
+    auto sent = codec->sent;
     (new CallOf(std::move(codec), backend_))->Submit();
     return sent->get_future().get();
   }
@@ -139,22 +134,12 @@ class CallTest : public testing::Test {
   std::unique_ptr<models::ModelManager> models_;
   metrics::Metrics metrics_;
   request_log::RequestLogs request_logs_{{}};
-  const callers::NameSource callers_{"x-caller", false};
   scheduling::WorkerPool workers_{{}};
   Backend backend_;
 };
 
-TEST_F(CallTest, TheCallersNameMakesItOneClient) {
-  auto codec = Predict("nobody");
-  codec->fake.name = "feed";
-  auto* const call = new PredictCall(std::move(codec), backend_);
-  EXPECT_EQ(call->client(), callers::ClientOf("feed"));
-  call->Drop(scheduling::DropReason::kCancelled);
-}
-
 TEST_F(CallTest, AnAnswerIsSentAndCountedWithWhatWasFound) {
-  auto codec = Predict("m");
-  const Sent sent = Answer<PredictCall>(std::move(codec));
+  const Sent sent = Answer<PredictCall>(Predict("m"));
   EXPECT_TRUE(sent.status.ok()) << sent.status.message;
   EXPECT_EQ(sent.answer, "outputs");
   const metrics::RequestSeries series = metrics_.Requests().at(0);
@@ -191,30 +176,19 @@ TEST_F(CallTest, AnAnswerThatCannotBeWrittenIsItsError) {
 
 TEST_F(CallTest, ADroppedCallIsToldWhy) {
   auto codec = Predict("m");
-  auto sent = codec->fake.sent;
+  auto sent = codec->sent;
   (new PredictCall(std::move(codec), backend_))->Drop(scheduling::DropReason::kQueueFull);
   EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
 }
 
 TEST_F(CallTest, ACallOfAHostThatDoesNotReadIsRefusedBeforeItRuns) {
   auto codec = Predict("m");
-  codec->fake.reads = ResourceExhausted("answers are not read");
+  codec->reads = ResourceExhausted("answers are not read");
   EXPECT_EQ(Answer<PredictCall>(std::move(codec)).status.message, "answers are not read");
   auto examples = std::make_unique<FakeExamples>();
-  examples->fake.reads = ResourceExhausted("answers are not read");
+  examples->reads = ResourceExhausted("answers are not read");
   EXPECT_EQ(Answer<ExamplesCall>(std::move(examples)).status.message, "answers are not read");
   for (const auto& series : metrics_.Requests()) EXPECT_EQ(series.labels.model_name, "");
-}
-
-TEST_F(CallTest, CallsOfACallerAreOneClientsOthersTheirConnections) {
-  auto named = Predict("m"), unnamed = Predict("m");
-  named->fake.name = "feed";
-  PredictCall* const one = new PredictCall(std::move(named), backend_);
-  PredictCall* const other = new PredictCall(std::move(unnamed), backend_);
-  EXPECT_NE(one->client(), 7);
-  EXPECT_EQ(other->client(), 7);
-  one->Drop(scheduling::DropReason::kCancelled);
-  other->Drop(scheduling::DropReason::kCancelled);
 }
 
 TEST_F(CallTest, ExamplesRunAndTheirRowsAreCounted) {

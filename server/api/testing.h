@@ -1,4 +1,4 @@
-// For tests: an exchange that keeps the answer.
+// For tests: a transport that keeps the answer.
 #ifndef COLCAST_SERVER_API_TESTING_H_
 #define COLCAST_SERVER_API_TESTING_H_
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "server/api/codec.h"
+#include "server/api/call.h"
 
 namespace colcast::api {
 
@@ -15,16 +15,16 @@ struct Sent {
   std::string answer;
 };
 
-class FakeExchange final : public Exchange {
+// `Base` is a class of codecs.
+template <typename Base>
+class FakeTransport : public Base {
  public:
-  const char* entrypoint() const override { return "GRPC"; }
-  scheduling::Clock::time_point deadline() const override {
-    return scheduling::Clock::time_point::max();
+  explicit FakeTransport(const char* api) : Base(Origin{}) {
+    this->origin().api = api;
+    this->origin().entrypoint = "GRPC";
+    this->origin().client = 7;
   }
   bool cancelled() const override { return false; }
-  uint64_t client() const override { return 7; }
-  std::string traceparent() override { return ""; }
-  std::string caller(const callers::NameSource&) override { return name; }
   Status CheckClientReads(scheduling::Clock::time_point) const override { return reads; }
   void Settle(metrics::CallRecord* record, Status* status) override {
     if (!status->ok()) answer.clear();
@@ -32,8 +32,10 @@ class FakeExchange final : public Exchange {
     record->response_bytes = answer.size();
   }
   void Send(const Status& status) override { sent->set_value({status, answer}); }
+  size_t body_bytes() const override { return 0; }
+  bool is_compressed() const override { return false; }
+  Status ReadBody(Call*, size_t, bool*) override { return OkStatus(); }
 
-  std::string name;
   Status reads;
   std::string answer;
   std::shared_ptr<std::promise<Sent>> sent = std::make_shared<std::promise<Sent>>();

@@ -113,8 +113,7 @@ Status ReadPredict(const std::string& text, const tensorflow::SignatureDef& sign
     *found = &signature;
     return OkStatus();
   };
-  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-  return parsed->Read({{&slice, 1}}, find);
+  return parsed->Read(text, nullptr, find);
 }
 
 // Turns the response's JSON into a request. Only the outermost name differs.
@@ -150,8 +149,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
 
 void RunExamples(const std::string& text) {
   ExamplesJson parsed(nullptr);
-  const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-  Status status = parsed.Read({{&slice, 1}});
+  Status status = parsed.Read(text, nullptr);
   if (status.ok()) status = parsed.examples_status();
   if (!status.ok()) return CheckRefusal(status);
   const ExampleInput& input = parsed.input();

@@ -50,7 +50,7 @@ class IncomingBody {
   // Keeps the body; without this call it is skipped.
   void KeepIn(std::unique_ptr<RequestMemory> memory) {
     memory_ = std::move(memory);
-    bytes_ = SliceBuffer(memory_.get());
+    bytes_ = CountedBytes(memory_.get());
   }
 
   void Append(const void* data, size_t size) {
@@ -82,7 +82,7 @@ class IncomingBody {
 
  private:
   std::unique_ptr<RequestMemory> memory_;
-  SliceBuffer bytes_;
+  CountedBytes bytes_;
   size_t received_ = 0;
   int appends_ = 0;
   Status refusal_;

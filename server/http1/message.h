@@ -43,7 +43,7 @@ struct Request {
   std::string method;
   std::string target;  // as sent: the percent-encoded path and, after a '?', the query
   std::unique_ptr<RequestMemory> memory;  // counts the body's memory; may be null
-  SliceBuffer body;                       // as sent, so compressed if `gzip`
+  CountedBytes body;                      // as sent, so compressed if `gzip`
   // Whether the body is compressed, with gzip or in zlib's format (HTTP's "deflate").
   bool gzip = false;
   std::string traceparent;  // as sent; empty if missing

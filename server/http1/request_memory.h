@@ -3,7 +3,6 @@
 #ifndef COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 #define COLCAST_SERVER_HTTP1_REQUEST_MEMORY_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +10,6 @@
 #include <new>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "server/base/status.h"
 #include "server/net/hosts.h"
@@ -51,91 +49,64 @@ class RequestMemory {
   size_t refused_ = 0;  // taken_ plus the bytes refused when Take() threw
 };
 
-// Collects bytes as they arrive, in slices like gRPC's: growing copies nothing, and at most half of
-// a small buffer is unused.
-class SliceBuffer {
+// Bytes in one block that grows as they are appended. Beyond kMapped the block is mapped and grows
+// by moving its pages: without a copy, and without memory for bytes not yet written.
+class CountedBytes {
  public:
-  // `memory` counts the slices; it may be null and must outlive the buffer. If there is no memory
-  // left, appending throws OverMemoryLimit or std::bad_alloc, and the buffer may contain some of
-  // the new bytes.
-  explicit SliceBuffer(RequestMemory* memory = nullptr) : memory_(memory) {}
-  ~SliceBuffer() { Clear(); }
-  SliceBuffer(SliceBuffer&& other) noexcept { *this = std::move(other); }
-  SliceBuffer& operator=(SliceBuffer&& other) noexcept {
+  // `memory` counts the block; it may be null and must outlive it. If there is no memory left,
+  // appending throws OverMemoryLimit or std::bad_alloc and changes nothing.
+  explicit CountedBytes(RequestMemory* memory = nullptr) : memory_(memory) {}
+  ~CountedBytes() { Clear(); }
+  CountedBytes(CountedBytes&& other) noexcept { *this = std::move(other); }
+  CountedBytes& operator=(CountedBytes&& other) noexcept {
     std::swap(memory_, other.memory_);
-    std::swap(slices_, other.slices_);
+    std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(free_, other.free_);
-    std::swap(counted_, other.counted_);
+    std::swap(capacity_, other.capacity_);
     return *this;
   }
 
   void Append(const void* data, size_t size) {
-    const auto* from = static_cast<const uint8_t*>(data);
-    while (size > 0) {
-      if (free_ == 0) AddSlice(size);
-      const size_t part = std::min(size, free_);
-      std::memcpy(Tail(part), from, part);
-      from += part;
-      size -= part;
-    }
+    if (size == 0) return;
+    std::memcpy(Room(size), data, size);
+    size_ += size;
   }
   void Append(std::string_view bytes) { Append(bytes.data(), bytes.size()); }
-
   template <typename T>
   void AppendValue(T value) {
-    if (free_ >= sizeof(value)) {
-      std::memcpy(Tail(sizeof(value)), &value, sizeof(value));
-    } else {
-      Append(&value, sizeof(value));
-    }
+    std::memcpy(Room(sizeof(value)), &value, sizeof(value));
+    size_ += sizeof(value);
   }
+
+  // Makes room for `size` more bytes and returns it; Extend() adds those that were written.
+  uint8_t* Room(size_t size) {
+    if (capacity_ - size_ < size) Grow(size);
+    return data_ + size_;
+  }
+  void Extend(size_t size) { size_ += size; }
 
   size_t size() const { return size_; }
-  // Valid until the next append, even if the buffer is moved.
-  Span<Slice> slices() const { return slices_; }
-  Bytes bytes() const { return {slices_.data(), slices_.size()}; }
-
-  void Clear() {
-    for (const Slice& slice : slices_) delete[] slice.data;
-    slices_.clear();
-    size_ = free_ = 0;
-    if (counted_ > 0) memory_->Return(counted_);
-    counted_ = 0;
+  // Valid until the next append, even if this object is moved.
+  const uint8_t* data() const { return data_; }
+  Bytes bytes() const { return {data_, size_}; }
+  // The bytes, with a NUL after them.
+  std::string_view Text() {
+    *Room(1) = 0;
+    return {reinterpret_cast<const char*>(data_), size_};
   }
+
+  void Clear();
 
  private:
-  // Multiples of eight, so that no number spans two slices.
   static constexpr size_t kLeast = 64;
-  static constexpr size_t kMost = 1 << 20;
+  static constexpr size_t kMapped = 1 << 20;
 
-  uint8_t* Tail(size_t size) {
-    Slice& last = slices_.back();
-    auto* const tail = const_cast<uint8_t*>(last.data) + last.size;
-    last.size += size;
-    size_ += size;
-    free_ -= size;
-    return tail;
-  }
-
-  void AddSlice(size_t wanted) {
-    const size_t most = std::min(kMost, std::max({kLeast, size_, wanted}));
-    const size_t capacity = (most + 7) / 8 * 8;
-    if (memory_ != nullptr) {
-      memory_->Take(capacity);
-      counted_ += capacity;
-    }
-    std::unique_ptr<uint8_t[]> block(new uint8_t[capacity]);
-    slices_.push_back({block.get(), 0});
-    block.release();
-    free_ = capacity;
-  }
+  void Grow(size_t more);
 
   RequestMemory* memory_ = nullptr;
-  std::vector<Slice> slices_;  // owns the bytes of each slice
+  uint8_t* data_ = nullptr;
   size_t size_ = 0;
-  size_t free_ = 0;
-  size_t counted_ = 0;
+  size_t capacity_ = 0;
 };
 
 }  // namespace colcast::http

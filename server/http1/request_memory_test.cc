@@ -56,43 +56,46 @@ TEST(RequestMemory, WithoutALimitThereIsNone) {
   memory.Return(1);
 }
 
-TEST(SliceBuffer, IsWhatWasAppended) {
-  SliceBuffer buffer;
+TEST(CountedBytes, HoldWhatWasAppended) {
+  CountedBytes bytes;
   std::string expected;
   for (int i = 0; i < 3000; ++i) {
     const std::string part(i, static_cast<char>('a' + i % 26));
-    buffer.Append(part);
+    bytes.Append(part);
     expected += part;
   }
-  EXPECT_EQ(buffer.size(), expected.size());
-  EXPECT_EQ(buffer.bytes().ToString(), expected);
+  for (int64_t i = 0; i < 1000; ++i) {
+    bytes.AppendValue(i);
+    expected.append(reinterpret_cast<const char*>(&i), sizeof(i));
+  }
+  EXPECT_EQ(bytes.size(), expected.size());
+  EXPECT_EQ(bytes.bytes().view(), expected);
+  EXPECT_EQ(bytes.Text(), expected);
+  EXPECT_EQ(bytes.Text().data()[expected.size()], '\0');
 }
 
-TEST(SliceBuffer, NumbersDoNotCrossSlices) {
-  SliceBuffer buffer;
-  for (int64_t i = 0; i < 300'000; ++i) buffer.AppendValue(i);
-  EXPECT_GT(buffer.slices().size(), 1u);
-  for (const Slice& slice : buffer.slices()) EXPECT_EQ(slice.size % sizeof(int64_t), 0u);
-}
-
-TEST(SliceBuffer, WhatItTakesIsCountedUntilItIsCleared) {
+TEST(CountedBytes, AreCountedUntilTheyAreCleared) {
   net::MemoryLimit limit(10 << 20);
   RequestMemory memory(&limit);
-  SliceBuffer buffer(&memory);
-  buffer.Append(std::string(5 << 20, 'x'));
+  CountedBytes bytes(&memory);
+  for (int i = 0; i < 5; ++i) bytes.Append(std::string(1 << 20, 'x'));
   EXPECT_GE(limit.bytes(), size_t{5} << 20);
   EXPECT_LE(limit.bytes(), size_t{6} << 20);
-  SliceBuffer moved = std::move(buffer);
+  CountedBytes moved = std::move(bytes);
   EXPECT_GE(limit.bytes(), size_t{5} << 20);
   moved.Clear();
   EXPECT_EQ(limit.bytes(), 0u);
+  moved.Append("again");
+  EXPECT_EQ(moved.bytes().view(), "again");
 }
 
-TEST(SliceBuffer, ThrowsWhereThereIsNoRoom) {
+TEST(CountedBytes, ThrowWithoutRoomAndStayAsTheyWere) {
   net::MemoryLimit limit(1000);
   RequestMemory memory(&limit);
-  SliceBuffer buffer(&memory);
-  EXPECT_THROW(buffer.Append(std::string(2000, 'x')), OverMemoryLimit);
+  CountedBytes bytes(&memory);
+  bytes.Append("abc");
+  EXPECT_THROW(bytes.Append(std::string(2000, 'x')), OverMemoryLimit);
+  EXPECT_EQ(bytes.bytes().view(), "abc");
   EXPECT_LE(limit.bytes(), 1000u);
 }
 

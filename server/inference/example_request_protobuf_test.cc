@@ -156,8 +156,7 @@ TEST(ExampleRequestProtobufTest, DamagedMessagesAreUnderstoodAsProtobufDoes) {
     const std::string message = Damage(MakeMessage(&random), &random);
     SCOPED_TRACE(Hex(message));
     ExampleRequest decoded;
-    const Status status =
-        DecodeExampleRequest(Bytes(message), "R", 1000, &decoded);
+    const Status status = DecodeExampleRequest(Bytes(message), "R", 1000, &decoded);
     ClassificationRequest expected;
     if (expected.ParseFromString(message)) {
       ASSERT_TRUE(status.ok()) << status.message;

@@ -22,9 +22,8 @@ std::string_view StringAt(const void* data, int64_t index) {
 inference::ModelInferResponse Write(const std::vector<OutputColumn>& outputs,
                                     PredictResponse response = {}) {
   response.outputs = outputs;
-  EXPECT_TRUE(CheckInferResponse(response).ok());
-  std::string bytes(InferResponseSize(response), '?');
-  WriteInferResponse(response, reinterpret_cast<uint8_t*>(bytes.data()));
+  std::string bytes;
+  EXPECT_TRUE(WriteInferResponse(response, MakeString(&bytes)).ok());
   inference::ModelInferResponse parsed;
   EXPECT_TRUE(parsed.ParseFromString(bytes));
   EXPECT_EQ(parsed.SerializeAsString(), bytes);  // protobuf would write the same bytes
@@ -78,7 +77,8 @@ TEST(InferResponseTest, RefusesADtypeThatTheProtocolDoesNotHave) {
   const std::vector<OutputColumn> outputs = {{"wave", DT_COMPLEX64, dims, nullptr, nullptr}};
   PredictResponse response;
   response.outputs = outputs;
-  const Status status = CheckInferResponse(response);
+  std::string bytes;
+  const Status status = WriteInferResponse(response, MakeString(&bytes));
   EXPECT_EQ(status.code, StatusCode::kInternal);
   EXPECT_THAT(status.message, HasSubstr("\"wave\""));
   EXPECT_THAT(status.message, HasSubstr("DT_COMPLEX64"));

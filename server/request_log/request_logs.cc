@@ -14,7 +14,7 @@
 #include "server/base/draw.h"
 #include "server/base/log.h"
 #include "server/inference/tfrecord.h"
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 #include "tensorflow_serving/apis/prediction_log.pb.h"
 
 namespace colcast::request_log {
@@ -45,19 +45,9 @@ std::string Metadata(const LoggedCall& call, double sampling_rate, int64_t times
   return log.SerializeAsString();
 }
 
-size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
-
-// Appends the tag and the length of a bytes field. REQUIRES a field number below 16.
-void AppendHead(uint32_t field, size_t body, std::string* text) {
-  AppendVarint(MakeTag(field, kLengthType), text);
-  AppendVarint(body, text);
-}
-
-void AppendField(uint32_t field, const Bytes& body, std::string* text) {
-  AppendHead(field, body.size(), text);
-  body.ForEachPiece([text](const uint8_t* data, size_t size) {
-    text->append(reinterpret_cast<const char*>(data), size);
-  });
+void WriteField(uint32_t field, const Bytes& body, StringWriter* writer) {
+  writer->Head(field, body.size());
+  body.ForEachPiece([writer](const uint8_t* data, size_t size) { writer->Raw(data, size); });
 }
 
 }  // namespace
@@ -65,11 +55,14 @@ void AppendField(uint32_t field, const Bytes& body, std::string* text) {
 std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
                               int64_t timestamp_seconds) {
   std::string log = Metadata(call, sampling_rate, timestamp_seconds);
-  const size_t body = FieldSize(call.request.size()) + FieldSize(call.response.size());
-  log.reserve(log.size() + FieldSize(body));
-  AppendHead(LogField(call.api), body, &log);
-  AppendField(PredictLog::kRequestFieldNumber, call.request, &log);
-  AppendField(PredictLog::kResponseFieldNumber, call.response, &log);
+  const uint32_t field = LogField(call.api);
+  const size_t body = FieldSize(PredictLog::kRequestFieldNumber, call.request.size()) +
+                      FieldSize(PredictLog::kResponseFieldNumber, call.response.size());
+  log.reserve(log.size() + FieldSize(field, body));
+  StringWriter writer(&log);
+  writer.Head(field, body);
+  WriteField(PredictLog::kRequestFieldNumber, call.request, &writer);
+  WriteField(PredictLog::kResponseFieldNumber, call.response, &writer);
   return log;
 }
 

@@ -1,29 +1,160 @@
 #include "server/rest/example_json.h"
 
-#include <optional>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <cmath>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "server/rest/example_writer.h"
+#include "server/base/text.h"
 #include "server/rest/json_reader.h"
 #include "server/rest/json_value.h"
 #include "server/wire/data_type.h"
-#include "server/wire/reader.h"
+#include "tensorflow/core/example/example.pb.h"
 
 namespace colcast::http {
 namespace {
+
+// Builds one tf.Example while its JSON is read.
+class ExampleBuilder {
+ public:
+  explicit ExampleBuilder(RequestMemory* memory) : memory_(memory) {}
+  ~ExampleBuilder() {
+    if (memory_ != nullptr) memory_->Return(counted_);
+  }
+  ExampleBuilder(const ExampleBuilder&) = delete;
+
+  void Begin() {
+    example_.Clear();
+    example_.mutable_features();
+    taken_ = 0;
+  }
+
+  // Returns INVALID_ARGUMENT for a name that is not UTF-8 or is repeated. The caller prepends the
+  // beginning of the sentence.
+  Status BeginFeature(std::string_view name) {
+    if (!IsValidUtf8(name)) return InvalidArgument("a feature's name is not UTF-8");
+    name_ = name;
+    auto& features = *example_.mutable_features()->mutable_feature();
+    if (features.contains(name_)) {
+      return InvalidArgument("feature ", Quoted(name), " appears twice");
+    }
+    Count(name.size());
+    feature_ = &features[name_];
+    return OkStatus();
+  }
+  const std::string& name() const { return name_; }  // of the current feature
+
+  // Returns INVALID_ARGUMENT for a value of an unsupported kind, or of another kind than earlier
+  // ones. The caller prepends the culprit's name.
+  Status Add(const JsonValue& value) {
+    const auto kind = KindOf(value);
+    if (kind == Feature::KIND_NOT_SET) {
+      return InvalidArgument(
+          "cannot be a value, expected a number, a string or {\"b64\": \"...\"}");
+    }
+    if (feature_->kind_case() != Feature::KIND_NOT_SET && feature_->kind_case() != kind) {
+      return InvalidArgument("is of a different kind than the values before it");
+    }
+    Count(value.text.size());
+    switch (kind) {
+      case Feature::kFloatList:
+        return AddFloat(value.real);
+      case Feature::kInt64List:
+        return AddInt64(value);
+      default:
+        return AddBytes(value);
+    }
+  }
+
+  const tensorflow::Example& example() const { return example_; }
+
+ private:
+  using Feature = tensorflow::Feature;
+  using Kind = JsonValue::Kind;
+
+  static Feature::KindCase KindOf(const JsonValue& value) {
+    switch (value.kind) {
+      case Kind::kBool:
+      case Kind::kInt64:
+      case Kind::kUint64:
+        return Feature::kInt64List;
+      case Kind::kDouble:
+        return Feature::kFloatList;
+      case Kind::kString:
+      case Kind::kBase64:
+        return Feature::kBytesList;
+      default:
+        return Feature::KIND_NOT_SET;
+    }
+  }
+
+  Status AddFloat(double wide) {
+    const auto value = static_cast<float>(wide);
+    if (std::isinf(value) && std::isfinite(wide)) {
+      return InvalidArgument("is too large for a float");
+    }
+    feature_->mutable_float_list()->add_value(value);
+    return OkStatus();
+  }
+
+  Status AddInt64(const JsonValue& value) {
+    if (value.kind == Kind::kUint64) return InvalidArgument("does not fit an int64");
+    feature_->mutable_int64_list()->add_value(value.kind == Kind::kBool ? value.truth
+                                                                        : value.whole);
+    return OkStatus();
+  }
+
+  Status AddBytes(const JsonValue& value) {
+    std::string bytes(value.text);
+    if (value.kind == Kind::kBase64 && !DecodeBase64(value, &bytes)) {
+      return InvalidArgument("is not base64");
+    }
+    feature_->mutable_bytes_list()->add_value(std::move(bytes));
+    return OkStatus();
+  }
+
+  // Counts additional memory when an Example is larger than all earlier ones.
+  void Count(size_t text) {
+    constexpr size_t kObjectBytes = 64;  // of a string, or a feature
+    taken_ += kObjectBytes + text;
+    if (memory_ == nullptr || taken_ <= counted_) return;
+    memory_->Take(taken_ - counted_);
+    counted_ = taken_;
+  }
+
+  RequestMemory* const memory_;
+  size_t taken_ = 0;
+  size_t counted_ = 0;
+  tensorflow::Example example_;
+  std::string name_;
+  Feature* feature_ = nullptr;
+};
+
+// Appends the Example with its features in the order of their names, which is quicker to read if it
+// is the same in all Examples.
+void AppendSerialized(const tensorflow::Example& example, CountedBytes* bytes) {
+  const size_t size = example.ByteSizeLong();
+  google::protobuf::io::ArrayOutputStream stream(bytes->Room(size), static_cast<int>(size));
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  example.SerializeWithCachedSizes(&coded);
+  bytes->Extend(size);
+}
 
 // Reads one tf.Example, or a list of them.
 class ExampleReader : public ValueReader {
  public:
   // `example_depth` is the number of lists that contain an Example.
   ExampleReader(RequestMemory* memory, size_t example_depth)
-      : writer_(memory), example_depth_(example_depth) {}
+      : builder_(memory), example_depth_(example_depth) {}
 
  protected:
   virtual std::string Here() const = 0;
-  virtual void Keep(const std::string& example) = 0;
+  virtual void Keep(const tensorflow::Example& example) = 0;
 
   void OnValue(const JsonValue& value) override {
     if (depth() < example_depth_) return;
@@ -32,48 +163,42 @@ class ExampleReader : public ValueReader {
       in_list_ = value.kind == JsonValue::Kind::kList;
       if (in_list_) return;
     }
-    if (Status status = writer_.Add(value); !status.ok()) {
-      std::string where = Here() + ": feature " + Quoted(writer_.feature());
+    if (Status status = builder_.Add(value); !status.ok()) {
+      std::string where = Here() + ": feature " + Quoted(builder_.name());
       if (in_list_) where += '[' + std::to_string(index_) + ']';
       return FailAt(where + ": ", value, ' ' + status.message);
     }
-    if (!in_list_) return writer_.EndFeature();
-    ++index_;
+    if (in_list_) ++index_;
   }
 
   void OnKey(std::string_view name) override {
     if (depth() != example_depth_ + 1) return;
     index_ = 0;
-    if (Status status = writer_.BeginFeature(name); !status.ok()) {
+    if (Status status = builder_.BeginFeature(name); !status.ok()) {
       Fail(InvalidArgument(Here(), ": ", status.message));
     }
   }
 
   void OnEnd(size_t /*count*/) override {
-    if (depth() == example_depth_ + 1) {
-      writer_.EndFeature();
-    } else if (depth() == example_depth_) {
-      Keep(writer_.End());
-    }
+    if (depth() == example_depth_) Keep(builder_.example());
   }
 
  private:
   void BeginExample(const JsonValue& value) {
-    writer_.Begin();
+    builder_.Begin();
     if (value.kind == JsonValue::Kind::kObject) return;
     if (value.kind != JsonValue::Kind::kBase64) {
       return FailAt(Here() + " is ", value, ", expected an object of features");
     }
     // At this place, {"b64": ...} is an Example with a feature "b64".
-    if (Status status = writer_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
-    if (Status status = writer_.Add(JsonString(value.text)); !status.ok()) {
+    if (Status status = builder_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
+    if (Status status = builder_.Add(JsonString(value.text)); !status.ok()) {
       return Fail(std::move(status));
     }
-    writer_.EndFeature();
-    Keep(writer_.End());
+    Keep(builder_.example());
   }
 
-  ExampleWriter writer_;
+  ExampleBuilder builder_;
   const size_t example_depth_;
   bool in_list_ = false;
   size_t index_ = 0;
@@ -86,14 +211,14 @@ class ContextReader final : public ExampleReader {
 
  private:
   std::string Here() const override { return "\"context\""; }
-  void Keep(const std::string& example) override { *context_ = example; }
+  void Keep(const tensorflow::Example& example) override { example.SerializeToString(context_); }
 
   std::string* const context_;
 };
 
 class ExamplesReader final : public ExampleReader {
  public:
-  ExamplesReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes)
+  ExamplesReader(const RowLimit* limit, RequestMemory* memory, CountedBytes* bytes)
       : ExampleReader(memory, 1), limit_(limit), bytes_(bytes) {}
 
   // The error of the list itself. status() has the error of the first malformed Example.
@@ -106,10 +231,9 @@ class ExamplesReader final : public ExampleReader {
   std::vector<Bytes> Examples() const {
     std::vector<Bytes> examples;
     examples.reserve(ends_.size());
-    Reader bytes(bytes_->bytes());
     size_t begin = 0;
     for (const size_t end : ends_) {
-      examples.push_back(bytes.Take(end - begin));
+      examples.emplace_back(bytes_->data() + begin, end - begin);
       begin = end;
     }
     return examples;
@@ -127,13 +251,13 @@ class ExamplesReader final : public ExampleReader {
     if (!is_list_) FailAt("\"examples\" is ", value, ", expected a list of objects");
   }
 
-  void Keep(const std::string& example) override {
-    bytes_->Append(example);
+  void Keep(const tensorflow::Example& example) override {
+    AppendSerialized(example, bytes_);
     ends_.push_back(bytes_->size());
   }
 
   const RowLimit* const limit_;
-  SliceBuffer* const bytes_;
+  CountedBytes* const bytes_;
   bool is_list_ = false;
   int64_t examples_ = 0;  // number of examples that have begun
   std::vector<size_t> ends_;
@@ -142,7 +266,8 @@ class ExamplesReader final : public ExampleReader {
 // Reads the members of the body. If a member is repeated, the first one counts.
 class BodyReader final : public MembersReader {
  public:
-  BodyReader(const RowLimit* limit, RequestMemory* memory, SliceBuffer* bytes, std::string* context)
+  BodyReader(const RowLimit* limit, RequestMemory* memory, CountedBytes* bytes,
+             std::string* context)
       : examples_(limit, memory, bytes), context_(memory, context) {}
 
   const StringReader& signature_name() const { return signature_name_; }
@@ -172,11 +297,11 @@ class BodyReader final : public MembersReader {
 
 }  // namespace
 
-Status ExamplesJson::Read(const BodyBytes& body) {
+Status ExamplesJson::Read(std::string_view text, const RowLimit* rows) {
   bytes_.Clear();
   input_ = ExampleInput();
-  BodyReader reader(body.rows, memory_, &bytes_, &input_.context);
-  if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
+  BodyReader reader(rows, memory_, &bytes_, &input_.context);
+  if (Status status = ReadJson(text, memory_, &reader); !status.ok()) return status;
   if (!reader.status().ok()) return reader.status();
   if (!reader.signature_name().status().ok()) return reader.signature_name().status();
   signature_name_ = reader.signature_name().text();

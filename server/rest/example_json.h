@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "server/base/status.h"
 #include "server/http1/request_memory.h"
-#include "server/rest/body_text.h"
+#include "server/rest/json_reader.h"
 #include "server/wire/example_request.h"
 
 namespace colcast::http {
@@ -18,13 +19,13 @@ class ExamplesJson {
   // `memory` may be null, and must outlive this object.
   explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
 
-  // Reads "signature_name", "examples" and, if present, "context", replacing what an earlier call
-  // read; `body` need not outlive the call. A feature is a value or a list of values of one kind:
-  // whole numbers, true and false are int64, other numbers float, strings and {"b64": ...} bytes.
-  // INVALID_ARGUMENT names the example, the feature and the value. Returns RESOURCE_EXHAUSTED for
-  // more examples than allowed rows. A syntax error takes precedence over one in the signature's
-  // name; errors in the examples are in examples_status().
-  Status Read(const BodyBytes& body);
+  // Reads "signature_name", "examples" and, if present, "context" of `text`, replacing what an
+  // earlier call read; see ReadJson(). `rows` may be null. A feature is a value or a list of values
+  // of one kind: whole numbers, true and false are int64, other numbers float, strings and {"b64":
+  // ...} bytes. INVALID_ARGUMENT names the example, the feature and the value. Returns
+  // RESOURCE_EXHAUSTED for more examples than allowed rows. A syntax error takes precedence over
+  // one in the signature's name; errors in the examples are in examples_status().
+  Status Read(std::string_view text, const RowLimit* rows);
   const Status& examples_status() const { return examples_status_; }
 
   // Empty if the body has none.
@@ -33,7 +34,7 @@ class ExamplesJson {
 
  private:
   RequestMemory* const memory_;
-  SliceBuffer bytes_;
+  CountedBytes bytes_;
   std::string signature_name_;
   Status examples_status_;
   ExampleInput input_;

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "server/http1/request_memory.h"
-#include "server/rest/body_text.h"
 #include "server/rest/json_column.h"
+#include "server/rest/json_reader.h"
 #include "server/rest/json_value.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -23,7 +23,7 @@ class InputsReader : public ValueReader {
   // Adds columns to `request`, with their values in `contents`; all arguments must outlive this
   // object. `limit` may be null.
   InputsReader(const tensorflow::SignatureDef& signature, const RowLimit* limit,
-               RequestMemory* memory, DecodedRequest* request, std::deque<SliceBuffer>* contents)
+               RequestMemory* memory, DecodedRequest* request, std::deque<CountedBytes>* contents)
       : signature_(signature),
         limit_(limit),
         memory_(memory),
@@ -59,7 +59,7 @@ class InputsReader : public ValueReader {
   const RowLimit* const limit_;
   RequestMemory* const memory_;
   DecodedRequest* const request_;
-  std::deque<SliceBuffer>* const contents_;
+  std::deque<CountedBytes>* const contents_;
   JsonColumn* column_ = nullptr;
 };
 

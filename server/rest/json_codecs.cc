@@ -1,13 +1,21 @@
 #include "server/rest/json_codecs.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "server/api/call.h"
 #include "server/base/status.h"
 #include "server/inference/call.h"
 #include "server/inference/example_run.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"
+#include "server/rest/example_json.h"
+#include "server/rest/json_reader.h"
 #include "server/rest/json_response.h"
 #include "server/rest/predict_json.h"
+#include "server/wire/inflater.h"
 
 namespace colcast::http {
 
@@ -38,88 +46,225 @@ size_t LeastBytes(const PredictResponse& response) {
   return bytes;
 }
 
+// Errors are those of Inflater::Read().
+Status Inflate(const CountedBytes& compressed, size_t max_bytes, CountedBytes* text) {
+  constexpr size_t kLeast = 4 << 10, kMost = 1 << 20;
+  const Slice slice = {compressed.data(), compressed.size()};
+  Inflater inflater({&slice, 1}, Inflater::Format::kGzipBody, max_bytes);
+  while (true) {
+    size_t size = std::clamp(text->size(), kLeast, kMost);
+    if (Status status = inflater.Read(text->Room(size), &size); !status.ok()) return status;
+    if (size == 0) return OkStatus();
+    text->Extend(size);
+  }
+}
+
+// A call over HTTP, whose body is read before it runs. `Base` is a class of codecs.
+template <typename Base>
+class JsonCodec : public Base {
+ public:
+  JsonCodec(const char* api, std::chrono::milliseconds timeout, ModelSpec model,
+            std::shared_ptr<Exchange> exchange)
+      : Base(OriginOf(api, timeout, exchange.get())),
+        http_(std::move(exchange)),
+        model_(std::move(model)),
+        request_bytes_(http_->request().body.size()),
+        memory_(std::move(http_->request().memory)),
+        body_(std::move(http_->request().body)) {}
+
+  bool cancelled() const override { return http_->cancelled(); }
+  Status CheckClientReads(scheduling::Clock::time_point since) const override {
+    return http_->CheckClientReads(since);
+  }
+  void Settle(metrics::CallRecord* record, Status* status) override {
+    if (!status->ok()) {
+      response_ = is_too_large_ ? ErrorResponse(413, status->message) : ErrorResponse(*status);
+    }
+    record->request_bytes = request_bytes_;
+    record->response_bytes = response_.body.size();
+  }
+  void Send(const Status&) override { http_->Answer(std::move(response_)); }
+
+  size_t body_bytes() const override { return body_.size(); }
+  bool is_compressed() const override { return http_->request().gzip; }
+  Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override {
+    *inflates_too_far = false;
+    const RowLimit rows{call->backend().calls.max_request_rows, [call](const std::string& input) {
+                          return MayHaveRows(call->found().signatures(), input);
+                        }};
+    Status status = WithinMemory([&] {
+      try {
+        return ReadText(call, max_bytes, rows, inflates_too_far);
+      } catch (const OverMemoryLimit&) {
+        return memory_->Refusal(&is_too_large_);
+      }
+    });
+    if (status.ok()) body_.Clear();
+    return status;
+  }
+  Status Read(api::Call*) override { return OkStatus(); }
+
+  // The error of a call whose body was skipped, because its model was not served when the request
+  // arrived.
+  Status NoBody(api::Call* call) {
+    if (Status status = call->FindServable(model_); !status.ok()) return status;
+    return Unavailable("the model was not served yet when the request arrived; send it again");
+  }
+
+ protected:
+  virtual Status Parse(std::string_view text, const RowLimit& rows,
+                       const inference::Servable& servable) = 0;
+  // The signature named in the body, as far as it was read; empty if there is none.
+  virtual const std::string& signature_name() const = 0;
+  // Call after Parse().
+  virtual Status Finish(const inference::Servable& servable) = 0;
+
+  const std::shared_ptr<Exchange> http_;
+  Response response_;
+
+ private:
+  static api::Origin OriginOf(const char* api, std::chrono::milliseconds timeout,
+                              Exchange* exchange) {
+    api::Origin origin;
+    origin.api = api;
+    origin.entrypoint = "REST";
+    if (timeout.count() > 0) origin.deadline = scheduling::Clock::now() + timeout;
+    origin.is_deadline_ours = timeout.count() > 0;
+    const uint64_t caller = callers::ClientOf(exchange->request().caller);
+    origin.client = caller != 0 ? caller : exchange->client();
+    origin.traceparent = exchange->request().traceparent;
+    return origin;
+  }
+
+  Status ReadText(api::Call* call, size_t max_bytes, const RowLimit& rows, bool* inflates_too_far) {
+    if (Status found = call->FindServable(model_); !found.ok()) return found;
+    CountedBytes inflated(memory_.get());
+    if (is_compressed()) {
+      Status status = Inflate(body_, max_bytes, &inflated);
+      // Answers 413 instead of 429, because trying again does not make a body smaller.
+      is_too_large_ = *inflates_too_far = status.code == StatusCode::kResourceExhausted;
+      if (!status.ok()) return status;
+    }
+    const std::string_view text = is_compressed() ? inflated.Text() : body_.Text();
+    Status parsed = Parse(text, rows, call->found());
+    call->SetSignature(signature_name());
+    return parsed.ok() ? Finish(call->found()) : parsed;
+  }
+
+  const ModelSpec model_;
+  const size_t request_bytes_;
+  bool is_too_large_ = false;
+
+ protected:
+  // Counts the memory of the body, and of what derived classes read from it.
+  const std::unique_ptr<RequestMemory> memory_;
+
+ private:
+  CountedBytes body_;
+};
+
+class JsonPredict final : public JsonCodec<api::PredictCodec> {
+ public:
+  JsonPredict(std::chrono::milliseconds timeout, const RestCall& call,
+              std::shared_ptr<Exchange> exchange)
+      : JsonCodec("Predict", timeout, call.model, std::move(exchange)), json_(memory_.get()) {}
+
+  void Describe(api::PredictCall* call, scheduling::JobProfile* profile) override {
+    inference::DescribePredict(call, profile);
+  }
+  DecodedRequest& request() override { return json_.request(); }
+  Status Write(const PredictResponse& response) override {
+    Status status = http_->CountAnswer(LeastBytes(response));
+    return status.ok() ? json_.Write(response, &response_) : status;
+  }
+
+ private:
+  Status Parse(std::string_view text, const RowLimit& rows,
+               const inference::Servable& servable) override {
+    // Finds a signature and adds the keys of item tables to its inputs.
+    const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
+      Status status =
+          inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
+      if (!status.ok() || servable.items() == nullptr) return status;
+      with_keys_ = **signature;
+      servable.items()->AddKeys(&with_keys_);
+      *signature = &with_keys_;
+      return status;
+    };
+    return json_.Read(text, &rows, find);
+  }
+  const std::string& signature_name() const override { return json_.signature_name(); }
+  Status Finish(const inference::Servable& servable) override {
+    ModelSpec& spec = request().model_spec;
+    spec.name = servable.name();
+    spec.signature_name = signature_name();
+    return OkStatus();
+  }
+
+  tensorflow::SignatureDef with_keys_;
+  PredictJson json_;
+};
+
+class JsonExamples final : public JsonCodec<api::ExamplesCodec> {
+ public:
+  JsonExamples(std::chrono::milliseconds timeout, const RestCall& call,
+               std::shared_ptr<Exchange> exchange)
+      : JsonCodec(call.method == RestMethod::kClassify ? "Classify" : "Regress", timeout,
+                  call.model, std::move(exchange)),
+        classifies_(call.method == RestMethod::kClassify),
+        examples_(memory_.get()) {}
+
+  const tensorflow::serving::MultiInferenceRequest& tasks() const override { return tasks_; }
+  const ExampleInput& input() const override { return examples_.input(); }
+  Status Write(const tensorflow::serving::MultiInferenceResponse& response) override {
+    const auto& result = response.results(0);
+    response_.body = classifies_ ? WriteClassifications(result.classification_result())
+                                 : WriteRegressions(result.regression_result());
+    return OkStatus();
+  }
+
+ private:
+  Status Parse(std::string_view text, const RowLimit& rows, const inference::Servable&) override {
+    return examples_.Read(text, &rows);
+  }
+  const std::string& signature_name() const override { return examples_.signature_name(); }
+  Status Finish(const inference::Servable& servable) override {
+    tensorflow::serving::ModelSpec spec;
+    spec.set_name(servable.name());
+    spec.set_signature_name(signature_name());
+    tasks_ = inference::OneTask(
+        spec, classifies_ ? inference::kClassifyMethodName : inference::kRegressMethodName);
+    return examples_.examples_status();
+  }
+
+  const bool classifies_;
+  ExamplesJson examples_;
+  tensorflow::serving::MultiInferenceRequest tasks_;
+};
+
+template <typename ApiCall, typename Codec>
+void Run(const Backend& backend, size_t max_body_bytes, std::unique_ptr<Codec> made,
+         bool has_body) {
+  Codec* const codec = made.get();
+  auto* const call = new ApiCall(std::move(made), backend);
+  if (!has_body) return call->Answer(codec->NoBody(call));
+  api::ReadAndRun(max_body_bytes, call);
+}
+
 }  // namespace
 
-Status JsonBody::ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) {
-  *inflates_too_far = false;
-  const RowLimit rows{call->backend().calls.max_request_rows, [call](const std::string& input) {
-                        return MayHaveRows(call->found().signatures(), input);
-                      }};
-  const BodyBytes body{body_.slices(), is_compressed(), max_bytes, &rows, inflates_too_far};
-  Status status = WithinMemory([&] {
-    try {
-      Status found = call->FindServable(model_);
-      if (!found.ok()) return found;
-      Status parsed = Parse(body, call->found());
-      exchange_.set_too_large(*inflates_too_far);
-      call->SetSignature(signature_name());
-      return parsed.ok() ? Finish(call->found()) : parsed;
-    } catch (const OverMemoryLimit&) {
-      bool is_final = false;
-      Status refused = memory_->Refusal(&is_final);
-      exchange_.set_too_large(is_final);
-      return refused;
-    }
-  });
-  if (status.ok()) body_.Clear();
-  return status;
-}
-
-void JsonPredict::Describe(api::PredictCall* call, scheduling::JobProfile* profile) {
-  inference::DescribePredict(call, profile);
-}
-
-Status JsonPredict::Write(const PredictResponse& response) {
-  Status status = http_->CountAnswer(LeastBytes(response));
-  return status.ok() ? json_.Write(response, exchange_.response()) : status;
-}
-
-Status JsonPredict::Parse(const BodyBytes& body, const inference::Servable& servable) {
-  // Finds a signature and adds the keys of item tables to its inputs.
-  const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
-    Status status = inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
-    if (!status.ok() || servable.items() == nullptr) return status;
-    with_keys_ = **signature;
-    servable.items()->AddKeys(&with_keys_);
-    *signature = &with_keys_;
-    return status;
-  };
-  return json_.Read(body, find);
-}
-
-Status JsonPredict::Finish(const inference::Servable& servable) {
-  ModelSpec& spec = request().model_spec;
-  spec.name = servable.name();
-  spec.signature_name = signature_name();
-  return OkStatus();
-}
-
-JsonExamples::JsonExamples(std::shared_ptr<Exchange> exchange, std::chrono::milliseconds timeout,
-                           const RestCall& call)
-    : JsonBody(std::move(exchange), timeout, call.model),
-      classifies_(call.method == RestMethod::kClassify),
-      examples_(memory_.get()) {}
-
-const char* JsonExamples::api() const { return classifies_ ? "Classify" : "Regress"; }
-
-Status JsonExamples::Parse(const BodyBytes& body, const inference::Servable&) {
-  return examples_.Read(body);
-}
-
-Status JsonExamples::Finish(const inference::Servable& servable) {
-  tensorflow::serving::ModelSpec spec;
-  spec.set_name(servable.name());
-  spec.set_signature_name(signature_name());
-  tasks_ = inference::OneTask(
-      spec, classifies_ ? inference::kClassifyMethodName : inference::kRegressMethodName);
-  return examples_.examples_status();
-}
-
-Status JsonExamples::Write(const tensorflow::serving::MultiInferenceResponse& response) {
-  const auto& result = response.results(0);
-  exchange_.response()->body = classifies_ ? WriteClassifications(result.classification_result())
-                                           : WriteRegressions(result.regression_result());
-  return OkStatus();
+void RunModel(const Backend& backend, std::chrono::milliseconds timeout, size_t max_body_bytes,
+              const RestCall& call, std::shared_ptr<Exchange> exchange) {
+  const bool has_body = exchange->request().has_body;
+  if (call.method == RestMethod::kPredict) {
+    Run<api::PredictCall>(backend, max_body_bytes,
+                          std::make_unique<JsonPredict>(timeout, call, std::move(exchange)),
+                          has_body);
+  } else {
+    Run<api::ExamplesCall>(backend, max_body_bytes,
+                           std::make_unique<JsonExamples>(timeout, call, std::move(exchange)),
+                           has_body);
+  }
 }
 
 }  // namespace colcast::http

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/wire/data_type.h"
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast::http {
 namespace {
@@ -96,7 +96,7 @@ Status JsonColumn::Finish() {
                          "): ", culprit_.description, ", expected ", culprit_.expected);
 }
 
-void JsonColumn::MoveTo(int64_t rows, SliceBuffer* content, Column* column) {
+void JsonColumn::MoveTo(int64_t rows, CountedBytes* content, Column* column) {
   *content = std::move(content_);
   column->dtype = dtype_;
   if (rows >= 0) column->dims.push_back(rows);
@@ -197,11 +197,10 @@ bool JsonColumn::Store(T element) {
 }
 
 void JsonColumn::StoreString(std::string_view text) {
-  constexpr uint32_t kTag = MakeTag(static_cast<uint32_t>(ValueField::kString), kLengthType);
-  uint8_t header[2 * kMaxVarintSize];
-  uint8_t* const end = WriteVarint(text.size(), WriteVarint(kTag, header));
-  content_.Append(header, end - header);
-  content_.Append(text);
+  constexpr auto kField = static_cast<uint32_t>(ValueField::kString);
+  const size_t size = FieldSize(kField, text.size());
+  Writer(content_.Room(size)).Field(kField, text);
+  content_.Extend(size);
   ++strings_;
 }
 

@@ -38,7 +38,7 @@ class JsonColumn {
   // Moves the values to `column`, which must be empty, and their elements to `content`. The
   // column's shape is [rows, ...shape of a row...] or, if `rows` is negative, that of the single
   // value. This object must not be used afterwards.
-  void MoveTo(int64_t rows, SliceBuffer* content, Column* column);
+  void MoveTo(int64_t rows, CountedBytes* content, Column* column);
 
  private:
   static constexpr int64_t kOpen = -1;  // unknown until the level's first list has ended
@@ -67,7 +67,7 @@ class JsonColumn {
   bool has_shape_ = false;
   std::vector<int64_t> shape_;   // shape of one value
   std::vector<uint32_t> place_;  // position of the element being read
-  SliceBuffer content_;
+  CountedBytes content_;
   int64_t strings_ = 0;
 
   // The first error. Parts of its message may become known later: the culprit's size, the expected

@@ -18,8 +18,7 @@ class Parsed final : private ValueReader {
  public:
   Parsed(DataType dtype, const std::string& values) : column_("x", dtype, nullptr) {
     const std::string text = '[' + values + ']';
-    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-    status_ = ReadJson({{&slice, 1}}, nullptr, this);
+    status_ = ReadJson(text, nullptr, this);
     if (status_.ok()) status_ = ValueReader::status();
     if (status_.ok()) {
       column_.MoveTo(static_cast<int64_t>(count()), &content_, request_.AddColumn("x"));
@@ -46,7 +45,7 @@ class Parsed final : private ValueReader {
   }
 
   JsonColumn column_;
-  SliceBuffer content_;
+  CountedBytes content_;
   DecodedRequest request_;
   Status status_;
 };

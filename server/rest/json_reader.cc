@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "server/wire/data_type.h"
@@ -32,7 +34,7 @@ struct StreamTraits<colcast::http::TextStream> {
 namespace colcast::http {
 namespace {
 
-// "In situ" here means that the parser does not copy numbers, and that TextStream stores strings.
+// "In situ" here means that the parser copies neither numbers nor strings: TextStream finds them.
 constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseInsituFlag |
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
@@ -42,85 +44,79 @@ constexpr size_t kMaxDepth = 100'000;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The string being read.
-class Scratch {
- public:
-  explicit Scratch(RequestMemory* memory) : memory_(memory) { Grow(kLeast); }
-  ~Scratch() {
-    if (memory_ != nullptr) memory_->Return(counted_);
+// The current string, and the memory of all strings with escapes: at most the text's size.
+struct Strings {
+  RequestMemory* const memory;
+  const char* current = nullptr;
+  std::unique_ptr<char[]> unescaped;
+  size_t counted = 0;
+
+  explicit Strings(RequestMemory* memory) : memory(memory) {}
+  ~Strings() {
+    if (memory != nullptr) memory->Return(counted);
   }
-  Scratch(const Scratch&) = delete;
+  Strings(const Strings&) = delete;
 
-  const char* begin() const { return text_.data(); }
-  char* data() { return text_.data(); }
-  size_t capacity() const { return text_.size(); }
-  void Double() { Grow(2 * text_.size()); }
-
- private:
-  static constexpr size_t kLeast = 256;
-
-  void Grow(size_t size) {
-    if (memory_ != nullptr) {
-      memory_->Take(size - counted_);
-      counted_ = size;
-    }
-    text_.resize(size);
+  char* Allocate(size_t size) {
+    if (memory != nullptr) memory->Take(size);
+    counted = size;
+    unescaped.reset(new char[size]);
+    return unescaped.get();
   }
-
-  RequestMemory* const memory_;
-  size_t counted_ = 0;
-  std::string text_;
 };
 
-// RapidJSON's view of a text. The parser copies this object; copies stay in registers if all
-// functions that take one are inlined.
+// RapidJSON's view of a text that ends with a NUL. The parser copies this object; copies stay in
+// registers if all functions that take one are inlined.
 class TextStream {
  public:
   using Ch = char;
 
-  TextStream(BodyText* text, Scratch* scratch) : text_(text), scratch_(scratch) {}
+  TextStream(std::string_view text, Strings* strings)
+      : begin_(text.data()), at_(begin_), end_(begin_ + text.size()), strings_(strings) {}
 
-  Ch Peek() const { return at_ != end_ || Refill() ? *at_ : '\0'; }
-  Ch Take() { return at_ != end_ || Refill() ? *at_++ : '\0'; }
-  size_t Tell() const { return end_offset_ - (end_ - at_); }
+  Ch Peek() const { return *at_; }
+  Ch Take() { return *at_++; }
+  size_t Tell() const { return at_ - begin_; }
 
-  // The parser calls this before a string, and after a number, whose contiguous text it then reads
-  // from just before the returned position.
+  // The parser calls this before a string, and after a number, whose text it then reads from just
+  // before the returned position.
   Ch* PutBegin() {
-    out_ = scratch_->data();
-    out_end_ = out_ + scratch_->capacity();
+    string_ = same_ = at_;
+    is_same_ = true;
     return const_cast<Ch*>(at_);
   }
+  // After an escape, at_ is ahead of the characters put so far.
   void Put(Ch c) {
-    if (out_ == out_end_) Double();
-    *out_++ = c;
+    if (is_same_) {
+      if (++same_ == at_) return;
+      BeginCopy();
+    }
+    *free_++ = c;
   }
-  size_t PutEnd(Ch* /*begin*/) { return out_ - scratch_->begin(); }
+  size_t PutEnd(Ch* /*begin*/) {
+    strings_->current = string_;
+    return (is_same_ ? same_ : free_) - string_;
+  }
   void Flush() {}
 
  private:
-  RAPIDJSON_FORCEINLINE bool Refill() const {
-    const std::string_view piece = text_->Next();
-    if (piece.empty()) return false;
-    at_ = piece.data();
-    end_ = at_ + piece.size();
-    end_offset_ += piece.size();
-    return true;
-  }
-  RAPIDJSON_FORCEINLINE void Double() {
-    const size_t size = scratch_->capacity();
-    scratch_->Double();
-    out_ = scratch_->data() + size;
-    out_end_ = scratch_->data() + scratch_->capacity();
+  void BeginCopy() {
+    if (free_ == nullptr) free_ = strings_->Allocate(end_ - string_ + 1);
+    const size_t size = --same_ - string_;
+    std::memcpy(free_, string_, size);
+    string_ = free_;
+    free_ += size;
+    is_same_ = false;
   }
 
-  BodyText* text_;
-  Scratch* scratch_;
-  char* out_ = nullptr;
-  char* out_end_ = nullptr;
-  mutable const char* at_ = nullptr;
-  mutable const char* end_ = nullptr;
-  mutable size_t end_offset_ = 0;
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+  Strings* strings_;
+  const char* string_ = nullptr;  // the current string: in the text, or unescaped
+  const char* same_ = nullptr;    // the end of its characters, while they equal the text's
+  bool is_same_ = true;
+  char* free_ = nullptr;  // the rest of the memory for unescaped strings
 };
 
 template <typename Number>
@@ -166,13 +162,7 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
 // deep, or if the reader has stopped.
 class Events {
  public:
-  // `scratch` holds the current string.
-  Events(const Scratch* scratch, RequestMemory* memory, ValueReader* reader)
-      : scratch_(*scratch), memory_(memory), reader_(*reader) {}
-  ~Events() {
-    if (memory_ != nullptr) memory_->Return(counted_);
-  }
-  Events(const Events&) = delete;
+  Events(const Strings* strings, ValueReader* reader) : strings_(*strings), reader_(*reader) {}
 
   bool too_deep() const { return depth_ > kMaxDepth; }
 
@@ -188,9 +178,9 @@ class Events {
     return ReadNumber(text, size, &value) && Scalar(value);
   }
   bool String(const char*, rapidjson::SizeType size, bool) {
-    const JsonValue value = JsonString({scratch_.begin(), size});
+    const JsonValue value = JsonString({strings_.current, size});
     if (held_ != Held::kKey) return Scalar(value);
-    Hold(value.text);
+    base64_ = value.text;
     held_ = Held::kString;
     return true;
   }
@@ -202,7 +192,7 @@ class Events {
     return ok;
   }
   bool Key(const char*, rapidjson::SizeType size, bool) {
-    const std::string_view name(scratch_.begin(), size);
+    const std::string_view name(strings_.current, size);
     if (held_ == Held::kObject && name == kBase64) {
       held_ = Held::kKey;
       return true;
@@ -253,13 +243,6 @@ class Events {
     value.kind = kind;
     reader_.Value(value);
   }
-  void Hold(std::string_view text) {
-    if (memory_ != nullptr && text.size() > counted_) {
-      memory_->Take(text.size() - counted_);
-      counted_ = text.size();
-    }
-    base64_ = text;
-  }
   void LetGo() {
     if (held_ == Held::kNothing) return;
     const Held held = std::exchange(held_, Held::kNothing);
@@ -269,10 +252,8 @@ class Events {
   }
 
   Held held_ = Held::kNothing;
-  const Scratch& scratch_;
-  RequestMemory* const memory_;
-  size_t counted_ = 0;
-  std::string base64_;  // the withheld string
+  const Strings& strings_;
+  std::string_view base64_;  // the withheld string
   ValueReader& reader_;
   size_t depth_ = 0;
 };
@@ -286,18 +267,23 @@ std::string Reason(rapidjson::ParseErrorCode code, const Events& events) {
 
 }  // namespace
 
-Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader) {
-  BodyText text(body);
-  Scratch scratch(memory);
-  TextStream stream(&text, &scratch);
-  Events events(&scratch, memory, reader);
+Status ReadJson(std::string_view text, RequestMemory* memory, ValueReader* reader) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const bool is_marked = text.substr(0, kByteOrderMark.size()) == kByteOrderMark;
+  const size_t skipped = is_marked ? kByteOrderMark.size() : 0;
+  Strings strings(memory);
+  TextStream stream(text.substr(skipped), &strings);
+  Events events(&strings, reader);
   const rapidjson::ParseResult result = rapidjson::Reader().Parse<kParseFlags>(stream, events);
   if (reader->stopped()) return reader->status();
-  if (Status status = text.Finish(); !status.ok()) return status;
+  const size_t nul = std::min(text.find('\0'), text.size());
+  if (text.find_first_not_of('\0', nul) != std::string_view::npos) {
+    return InvalidArgument("JSON Parse error: Invalid value. at offset: ", nul);
+  }
   if (text.empty()) return InvalidArgument("JSON Parse error: The document is empty");
   if (!result.IsError()) return OkStatus();
   return InvalidArgument("JSON Parse error: ", Reason(result.Code(), events),
-                         " at offset: ", text.skipped() + result.Offset());
+                         " at offset: ", skipped + result.Offset());
 }
 
 void MembersReader::OnValue(const JsonValue& value) {

@@ -3,23 +3,40 @@
 #ifndef COLCAST_SERVER_REST_JSON_READER_H_
 #define COLCAST_SERVER_REST_JSON_READER_H_
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "server/base/status.h"
 #include "server/http1/request_memory.h"
-#include "server/rest/body_text.h"
 #include "server/rest/json_value.h"
 
 namespace colcast::http {
 
-// Parses the body, without recursion, and passes its values to `reader`. Needs memory for the
-// longest string (twice that for {"b64": ...}), counted in `memory`, which may be null. Returns
-// INVALID_ARGUMENT, with the offset, for text that is not JSON, or the error of BodyText::Finish();
-// both take precedence over errors in reader->status(). If the reader stopped the parsing, returns
-// its status.
-Status ReadJson(const BodyBytes& body, RequestMemory* memory, ValueReader* reader);
+// The limit of a request's rows. Readers check it while they read, so that they stop early.
+struct RowLimit {
+  int64_t max_rows = std::numeric_limits<int64_t>::max();
+  // Whether the input's first dimension is rows. Called only if there are too many rows; null means
+  // that it always is.
+  std::function<bool(const std::string& input)> has_rows;
+
+  bool IsPassed(int64_t rows, std::string_view input) const {
+    return rows > max_rows && (has_rows == nullptr || has_rows(std::string(input)));
+  }
+  Status TooMany(const std::string& where) const {
+    return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
+  }
+};
+
+// Parses the text, without recursion, and passes its values to `reader`; strings are views of the
+// text unless they have escapes. A NUL must follow the text. As in TF Serving, a leading byte order
+// mark and trailing NULs are skipped. `memory`, which may be null, counts unescaped strings.
+// Returns INVALID_ARGUMENT, with the offset, for text that is not JSON, which takes precedence over
+// errors in reader->status(). If the reader stopped the parsing, returns its status.
+Status ReadJson(std::string_view text, RequestMemory* memory, ValueReader* reader);
 
 // Reads an object, each member with the reader for its name.
 class MembersReader : public ValueReader {

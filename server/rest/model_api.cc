@@ -7,8 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "server/api/body_job.h"
-#include "server/api/call.h"
 #include "server/rest/json_codecs.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
@@ -125,38 +123,15 @@ bool WantsBody(const Backend& backend, const Request& head) {
   return RunsModel(call.method) && backend.models->Find(call.model, &servable).ok();
 }
 
-// The error of a call whose body was skipped, because its model was not served when the request
-// arrived.
-Status NoBody(api::Call* call, const ModelSpec& model) {
-  if (Status status = call->FindServable(model); !status.ok()) return status;
-  return Unavailable("the model was not served yet when the request arrived; send it again");
-}
-
-template <typename ApiCall, typename Codec>
-void Run(const ModelApi& api, std::unique_ptr<Codec> codec) {
-  JsonBody* const body = codec.get();
-  auto* const call = new ApiCall(std::move(codec), api.backend);
-  if (!body->has_body()) return call->Answer(NoBody(call, body->model()));
-  api::ReadAndRun(api.options.max_body_bytes, body, call);
-}
-
-// Runs a model on the workers.
-void RunInference(ModelApi* api, const RestCall& call, std::shared_ptr<Exchange> exchange) {
-  const auto timeout = api->options.timeout;
-  if (call.method == RestMethod::kPredict) {
-    Run<api::PredictCall>(*api, std::make_unique<JsonPredict>(std::move(exchange), timeout, call));
-  } else {
-    Run<api::ExamplesCall>(*api,
-                           std::make_unique<JsonExamples>(std::move(exchange), timeout, call));
-  }
-}
-
 void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {
   const Request& request = exchange->request();
   RestCall call;
   Status status = ParseRestPath(request.method, request.target, &call);
   if (!status.ok()) return exchange->Answer(ErrorResponse(status));
-  if (RunsModel(call.method)) return RunInference(api, call, std::move(exchange));
+  if (RunsModel(call.method)) {
+    return RunModel(api->backend, api->options.timeout, api->options.max_body_bytes, call,
+                    std::move(exchange));
+  }
   Response response;
   status = Describe(api, call, &response);
   exchange->Answer(status.ok() ? std::move(response) : ErrorResponse(status));

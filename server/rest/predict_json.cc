@@ -17,7 +17,7 @@ class PredictReader final : public MembersReader {
   // `signature_name` is assumed if the inputs precede the name in the body.
   PredictReader(std::string signature_name, const PredictJson::FindSignature& find,
                 const RowLimit* limit, RequestMemory* memory, DecodedRequest* request,
-                std::deque<SliceBuffer>* contents)
+                std::deque<CountedBytes>* contents)
       : name_(std::move(signature_name)),
         find_(find),
         limit_(limit),
@@ -80,7 +80,7 @@ class PredictReader final : public MembersReader {
   const RowLimit* const limit_;
   RequestMemory* const memory_;
   DecodedRequest* const request_;
-  std::deque<SliceBuffer>* const contents_;
+  std::deque<CountedBytes>* const contents_;
   StringReader signature_name_{"signature_name"};
   bool name_given_ = false;
   bool found_ = false;
@@ -94,29 +94,24 @@ class PredictReader final : public MembersReader {
 
 }  // namespace
 
-Status PredictJson::Read(const BodyBytes& body, const FindSignature& find) {
-  bool again = false;
-  Status status = ReadAs("", body, find, &again);
-  return again ? ReadAs(std::string(signature_name_), body, find, &again) : status;
+Status PredictJson::Read(std::string_view text, const RowLimit* rows, const FindSignature& find) {
+  std::string assumed;  // until the text names another signature after the inputs
+  while (true) {
+    request_.Clear();
+    contents_.clear();
+    PredictReader reader(assumed, find, rows, memory_, &request_, &contents_);
+    if (Status status = ReadJson(text, memory_, &reader); !status.ok()) return status;
+    if (!reader.status().ok()) return reader.status();
+    if (!reader.signature_name().status().ok()) return reader.signature_name().status();
+    signature_name_ = reader.signature_name().text();
+    format_ = reader.format();
+    if (reader.name_was_right()) return reader.Finish();
+    assumed = signature_name_;
+  }
 }
 
 Status PredictJson::Write(const PredictResponse& outputs, Response* response) const {
   return WriteOutputs({outputs.outputs.begin(), outputs.outputs.end()}, format_, &response->body);
-}
-
-Status PredictJson::ReadAs(const std::string& signature_name, const BodyBytes& body,
-                           const FindSignature& find, bool* again) {
-  request_.Clear();
-  contents_.clear();
-  PredictReader reader(signature_name, find, body.rows, memory_, &request_, &contents_);
-  if (Status status = ReadJson(body, memory_, &reader); !status.ok()) return status;
-  if (!reader.status().ok()) return reader.status();
-  if (!reader.signature_name().status().ok()) return reader.signature_name().status();
-  signature_name_ = reader.signature_name().text();
-  *again = !reader.name_was_right();
-  if (*again) return OkStatus();
-  format_ = reader.format();
-  return reader.Finish();
 }
 
 }  // namespace colcast::http

@@ -9,7 +9,7 @@
 #include "server/base/status.h"
 #include "server/http1/message.h"
 #include "server/http1/request_memory.h"
-#include "server/rest/body_text.h"
+#include "server/rest/json_reader.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -33,13 +33,14 @@ class PredictJson {
   // `memory` may be null, and must outlive this object.
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
-  // Fills columns, with the signature's dtypes, from "instances" or "inputs"; `body` is not needed
-  // afterwards. The body is read twice if "signature_name" comes after them. An input with a
-  // default may be absent; in row format it must then be absent from all rows. INVALID_ARGUMENT
-  // names the input, the row and the element. A dtype that JSON cannot represent is UNIMPLEMENTED,
-  // in row format INVALID_ARGUMENT, both as in TF Serving. Of several errors, returns a syntax
-  // error first, then one in the signature's name, then the one that begins first in the text.
-  Status Read(const BodyBytes& body, const FindSignature& find);
+  // Fills columns, with the signature's dtypes, from "instances" or "inputs" of `text`, which is
+  // not needed afterwards; see ReadJson(). `rows` may be null. The text is read twice if
+  // "signature_name" comes after them. An input with a default may be absent; in row format it must
+  // then be absent from all rows. INVALID_ARGUMENT names the input, the row and the element. A
+  // dtype that JSON cannot represent is UNIMPLEMENTED, in row format INVALID_ARGUMENT, both as in
+  // TF Serving. Of several errors, returns a syntax error first, then one in the signature's name,
+  // then the one that begins first in the text.
+  Status Read(std::string_view text, const RowLimit* rows, const FindSignature& find);
 
   const std::string& signature_name() const { return signature_name_; }  // empty if none is named
   JsonFormat format() const { return format_; }
@@ -51,15 +52,11 @@ class PredictJson {
   Status Write(const PredictResponse& outputs, Response* response) const;
 
  private:
-  // Sets *again if the body names another signature after the inputs.
-  Status ReadAs(const std::string& signature_name, const BodyBytes& body, const FindSignature& find,
-                bool* again);
-
   RequestMemory* const memory_;
   std::string signature_name_;
   JsonFormat format_ = JsonFormat::kRows;
   DecodedRequest request_;
-  std::deque<SliceBuffer> contents_;  // the values of its columns
+  std::deque<CountedBytes> contents_;  // the values of its columns
 };
 
 }  // namespace colcast::http

@@ -72,8 +72,7 @@ struct Parsed {
       *found = &signature;
       return name.empty() || name == "s" ? OkStatus() : InvalidArgument("no signature ", name);
     };
-    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-    status = json.Read({{&slice, 1}}, find);
+    status = json.Read(text, nullptr, find);
   }
 
   std::string ToString() const {
@@ -131,8 +130,7 @@ TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
       return OkStatus();
     };
     PredictJson json(nullptr);
-    const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-    return json.Read({{&slice, 1}, false, text.size(), &limit}, find);
+    return json.Read(text, &limit, find);
   };
   SignatureDef fixed;
   (*fixed.mutable_inputs())["fixed"].set_dtype(tensorflow::DT_INT64);
@@ -301,8 +299,7 @@ TEST(Memory, OfColumnsIsCountedAndGivenBack) {
       std::string text = R"({"inputs": [0)";
       for (int i = 1; i < values; ++i) text += ",0";
       text += "]}";
-      const Slice slice = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-      return json.Read({{&slice, 1}}, find);
+      return json.Read(text, nullptr, find);
     };
     ASSERT_TRUE(read(5'000).ok());
     EXPECT_GE(limit.bytes(), 5'000 * sizeof(int64_t));

@@ -1,15 +1,16 @@
 #include "server/rpc/wire_calls.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "server/api/call.h"
 #include "server/base/status.h"
+#include "server/http2/connection.h"
 #include "server/inference/example_run.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"
-#include "server/rpc/grpc_exchange.h"
 #include "server/rpc/messages.h"
 #include "server/rpc/spare_requests.h"
 #include "server/wire/example_request.h"
@@ -52,15 +53,68 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
   return WriteMessage(response, message);
 }
 
+// Call before reading a request. Another core may have received the bytes, so prefetching all of
+// them is faster than fetching one after the other.
+void Prefetch(const http2::Message& request) {
+  constexpr size_t kCacheLine = 64;
+  constexpr size_t kMaxPrefetch = 128 << 10;  // well within a second-level cache
+  size_t remaining = kMaxPrefetch;
+  for (const Slice& slice : request.slices()) {
+    const size_t size = std::min(slice.size, remaining);
+    for (size_t at = 0; at < size; at += kCacheLine) __builtin_prefetch(slice.data + at);
+    remaining -= size;
+  }
+}
+
+std::string CallerOf(const http2::Call& call, const callers::NameSource& names) {
+  if (names.certificate) return call.connection().certificate_name();
+  return names.header.empty() ? "" : call.Metadata(names.header).value_or("");
+}
+
+api::Origin OriginOf(const http2::Call& call, const char* api, const Backend& backend) {
+  api::Origin origin;
+  origin.api = api;
+  origin.entrypoint = "GRPC";
+  origin.deadline = call.deadline();
+  const uint64_t caller =
+      backend.callers == nullptr ? 0 : callers::ClientOf(CallerOf(call, *backend.callers));
+  origin.client = caller != 0 ? caller : call.connection().number();
+  if (backend.tracer != nullptr) origin.traceparent = call.Metadata("traceparent").value_or("");
+  return origin;
+}
+
 // The base class of this file's codecs. `messages.api` is the API's name.
 template <typename Codec, typename Messages>
 class WireCodec : public Codec {
  public:
-  WireCodec(const Messages& messages, http2::Call* call) : messages_(messages), call_(call) {}
+  WireCodec(const Messages& messages, http2::Call* call, const Backend& backend)
+      : Codec(OriginOf(*call, messages.api, backend)), messages_(messages), call_(call) {}
 
-  const char* api() const override { return messages_.api; }
-  api::Exchange& exchange() override { return exchange_; }
-  GrpcBody* body() { return &body_; }
+  bool cancelled() const override { return call_->cancelled(); }
+  Status CheckClientReads(scheduling::Clock::time_point since) const override {
+    return call_->CheckClientReads(since);
+  }
+  void Settle(metrics::CallRecord* record, Status* status) override {
+    if (record->unknown_keys > 0) {
+      call_->AddTrailer("x-colcast-unknown-keys", std::to_string(record->unknown_keys));
+    }
+    http2::Message& response = *call_->response();
+    if (status->ok()) *status = call_->CountResponse(response.size());
+    if (!status->ok()) response.Clear();
+    record->request_bytes = call_->request().size();
+    record->response_bytes = response.size();
+  }
+  void Send(const Status& status) override { call_->Finish(status); }
+
+  size_t body_bytes() const override { return call_->request().size(); }
+  bool is_compressed() const override {
+    return call_->request().compression() != http2::Compression::kNone;
+  }
+  Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override {
+    Status status = call_->InflateRequest(max_bytes);
+    *inflates_too_far = status.code == StatusCode::kResourceExhausted;
+    return status.ok() ? WithinMemory([&] { return this->Read(call); }) : status;
+  }
 
   bool messages(Bytes* request, Bytes* response) override {
     *request = call_->request().bytes();
@@ -70,12 +124,15 @@ class WireCodec : public Codec {
 
  protected:
   const Messages& messages_;
-  http2::Call* const call_;
-
- private:
-  GrpcExchange exchange_{call_};
-  GrpcBody body_{call_, this};
+  http2::Call* const call_;  // destroyed by Send()
 };
+
+template <typename ApiCall, typename Codec, typename Messages>
+void Submit(const Messages& messages, http2::Call* received, const Backend& backend) {
+  auto* const call = new ApiCall(std::make_unique<Codec>(messages, received, backend), backend);
+  if (!call->codec().is_compressed()) return call->Submit();
+  api::ReadAndRun(backend.max_request_bytes, call);
+}
 
 class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages> {
  public:
@@ -132,7 +189,7 @@ const ExamplesMessages kExamplesMessages[3] = {
 };
 
 void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const Backend& backend) {
-  Submit<api::ExamplesCall>(std::make_unique<WireExamples>(messages, call), backend);
+  Submit<api::ExamplesCall, WireExamples>(messages, call, backend);
 }
 
 namespace {
@@ -186,13 +243,13 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
   }
 
   Status Write(const PredictResponse& response) override {
-    if (Status status = messages_.check(response); !status.ok()) return status;
-    const size_t bytes = messages_.size(response);
-    if (Status status = call_->CountResponse(bytes); !status.ok()) return status;
-    const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
-    messages_.write(response, written.get());
-    call_->response()->Append(written, written.get(), bytes);
-    return OkStatus();
+    return messages_.write(response, [this](size_t bytes, uint8_t** buffer) {
+      if (Status status = call_->CountResponse(bytes); !status.ok()) return status;
+      const std::shared_ptr<uint8_t[]> written(new uint8_t[bytes]);
+      *buffer = written.get();
+      call_->response()->Append(written, written.get(), bytes);
+      return OkStatus();
+    });
   }
 
   bool messages(Bytes* request, Bytes* response) override {
@@ -222,13 +279,11 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
 
 }  // namespace
 
-const PredictMessages kPredict = {"Predict", DecodePredictRequest, CheckPredictResponse,
-                                  PredictResponseSize, WritePredictResponse};
-const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, CheckInferResponse,
-                                     InferResponseSize, WriteInferResponse};
+const PredictMessages kPredict = {"Predict", DecodePredictRequest, WritePredictResponse};
+const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, WriteInferResponse};
 
 void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
-  Submit<api::PredictCall>(std::make_unique<WirePredict>(messages, call), backend);
+  Submit<api::PredictCall, WirePredict>(messages, call, backend);
 }
 
 }  // namespace colcast::rpc

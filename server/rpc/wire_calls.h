@@ -34,9 +34,7 @@ void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const B
 struct PredictMessages {
   const char* api;  // for the metrics
   Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
-  Status (*check)(const PredictResponse& response);
-  size_t (*size)(const PredictResponse& response);
-  void (*write)(const PredictResponse& response, uint8_t* out);
+  Status (*write)(const PredictResponse& response, const MakeBuffer& make);
 };
 
 extern const PredictMessages kPredict;     // TensorFlow Serving's

@@ -3,87 +3,67 @@
 #include <algorithm>
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
-#include <cstring>
 #include <iterator>
 #include <regex>
 #include <string_view>
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast::tracing {
 
 namespace {
 
-void AppendNumber(int field, uint64_t value, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field) << 3, out);
-  AppendVarint(value, out);
-}
-
-void AppendBytes(int field, std::string_view bytes, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field) << 3 | 2, out);
-  AppendVarint(bytes.size(), out);
-  out->append(bytes);
-}
-
-void AppendFixed64(int field, int64_t value, std::string* out) {
-  AppendVarint(static_cast<uint64_t>(field) << 3 | 1, out);
-  char bytes[sizeof(value)];
-  std::memcpy(bytes, &value, sizeof(value));  // the format and the machine are little-endian
-  out->append(bytes, sizeof(value));
-}
-
 std::string ToKeyValue(const Attribute& attribute) {
-  std::string value;
+  std::string value, pair;
+  StringWriter of_value(&value), of_pair(&pair);
   if (const auto* text = std::get_if<std::string>(&attribute.second)) {
-    AppendBytes(1, *text, &value);
+    of_value.Field(1, *text);
   } else if (const auto* flag = std::get_if<bool>(&attribute.second)) {
-    AppendNumber(2, *flag ? 1 : 0, &value);
+    of_value.Number(2, *flag ? 1 : 0);
   } else {
-    AppendNumber(3, static_cast<uint64_t>(std::get<int64_t>(attribute.second)), &value);
+    of_value.Number(3, static_cast<uint64_t>(std::get<int64_t>(attribute.second)));
   }
-  std::string pair;
-  AppendBytes(1, attribute.first, &pair);
-  AppendBytes(2, value, &pair);
+  of_pair.Field(1, attribute.first);
+  of_pair.Field(2, value);
   return pair;
 }
 
 std::string ToProto(const Span& span) {
   constexpr int kStatusError = 2;
   std::string proto;
-  AppendBytes(1, span.trace_id, &proto);
-  AppendBytes(2, span.id, &proto);
-  if (!span.parent_id.empty()) AppendBytes(4, span.parent_id, &proto);
-  AppendBytes(5, span.name, &proto);
-  AppendNumber(6, static_cast<uint64_t>(span.kind), &proto);
-  AppendFixed64(7, span.start, &proto);
-  AppendFixed64(8, span.end, &proto);
-  for (const Attribute& attribute : span.attributes) AppendBytes(9, ToKeyValue(attribute), &proto);
+  StringWriter writer(&proto);
+  writer.Field(1, span.trace_id);
+  writer.Field(2, span.id);
+  writer.TextField(4, span.parent_id);
+  writer.Field(5, span.name);
+  writer.Number(6, static_cast<uint64_t>(span.kind));
+  writer.Fixed64(7, static_cast<uint64_t>(span.start));
+  writer.Fixed64(8, static_cast<uint64_t>(span.end));
+  for (const Attribute& attribute : span.attributes) writer.Field(9, ToKeyValue(attribute));
   if (span.failed) {
     std::string status;
-    AppendNumber(3, kStatusError, &status);
-    AppendBytes(15, status, &proto);
+    StringWriter(&status).Number(3, kStatusError);
+    writer.Field(15, status);
   }
   return proto;
+}
+
+// A message with one field.
+std::string InField(uint32_t field, const std::string& body) {
+  std::string message;
+  StringWriter(&message).Field(field, body);
+  return message;
 }
 
 }  // namespace
 
 std::string WriteExportRequest(const std::string& service_name, const std::vector<Span>& spans) {
-  std::string resource;
-  AppendBytes(1, ToKeyValue({"service.name", service_name}), &resource);
-  std::string scope;
-  AppendBytes(1, "colcast.server", &scope);
-  std::string scope_spans;
-  AppendBytes(1, scope, &scope_spans);
-  for (const Span& span : spans) AppendBytes(2, ToProto(span), &scope_spans);
-  std::string resource_spans;
-  AppendBytes(1, resource, &resource_spans);
-  AppendBytes(2, scope_spans, &resource_spans);
-  std::string request;
-  AppendBytes(1, resource_spans, &request);
-  return request;
+  std::string scope_spans = InField(1, InField(1, "colcast.server"));
+  for (const Span& span : spans) StringWriter(&scope_spans).Field(2, ToProto(span));
+  const std::string resource = InField(1, ToKeyValue({"service.name", service_name}));
+  return InField(1, InField(1, resource) + InField(2, scope_spans));
 }
 
 SpanExporter::SpanExporter(Options options, Send send)

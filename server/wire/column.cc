@@ -161,38 +161,6 @@ int64_t BytesPerElement(DataType dtype) {
 }
 
 const char* FieldName(uint32_t number) {
-  switch (static_cast<ValueField>(number)) {
-    case ValueField::kFloat:
-      return "float_val";
-    case ValueField::kDouble:
-      return "double_val";
-    case ValueField::kInt:
-      return "int_val";
-    case ValueField::kString:
-      return "string_val";
-    case ValueField::kScomplex:
-      return "scomplex_val";
-    case ValueField::kInt64:
-      return "int64_val";
-    case ValueField::kBool:
-      return "bool_val";
-    case ValueField::kDcomplex:
-      return "dcomplex_val";
-    case ValueField::kHalf:
-      return "half_val";
-    case ValueField::kUint32:
-      return "uint32_val";
-    case ValueField::kUint64:
-      return "uint64_val";
-    case ValueField::kFloat8:
-      return "float8_val";
-    case ValueField::kNone:
-      break;
-  }
-  return "another field";
-}
-
-const char* FieldName(uint32_t number) {
   constexpr const char* kNames[] = {"",
                                     "",
                                     "",

@@ -5,6 +5,7 @@
 
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast {
 namespace {
@@ -87,10 +88,9 @@ Status ExampleFeatures::Create(std::vector<ExampleFeature> features,
 }
 
 std::string StringRecord(std::string_view value) {
-  uint8_t head[1 + kMaxVarintSize];
-  head[0] = MakeTag(8, kLengthType);
-  uint8_t* const end = WriteVarint(value.size(), head + 1);
-  return std::string(head, end).append(value);
+  std::string record;
+  StringWriter(&record).Field(static_cast<uint32_t>(ValueField::kString), value);
+  return record;
 }
 
 }  // namespace colcast

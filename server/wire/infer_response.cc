@@ -1,17 +1,15 @@
 #include "server/wire/infer_response.h"
 
-#include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/wire/data_type.h"
 #include "server/wire/infer_tensor.h"
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast {
 namespace {
-
-using StringLength = uint32_t;
 
 // The fields of ModelInferResponse.
 constexpr uint32_t kModelName = 1;
@@ -20,99 +18,74 @@ constexpr uint32_t kId = 3;
 constexpr uint32_t kOutputs = 5;
 constexpr uint32_t kRawOutputContents = 6;
 
-// The size of a field whose tag takes one byte, as all tags here do.
-size_t FieldSize(size_t body) { return 1 + VarintSize(body) + body; }
-size_t TextSize(std::string_view text) { return text.empty() ? 0 : FieldSize(text.size()); }
+// The sizes of an InferOutputTensor's shape, of the whole message, and of its raw contents.
+struct OutputSizes {
+  size_t shape = 0;
+  size_t tensor = 0;
+  size_t raw = 0;
+};
 
-size_t ShapeSize(const OutputColumn& output) {
-  size_t size = 0;
-  for (int64_t dim : output.dims) size += VarintSize(static_cast<uint64_t>(dim));
-  return size;
-}
-
-size_t TensorSize(const OutputColumn& output) {
-  const size_t shape = ShapeSize(output);
-  return TextSize(output.name) + TextSize(InferDatatypeName(output.dtype)) +
-         (shape == 0 ? 0 : FieldSize(shape));
-}
-
-uint8_t* WriteHead(uint32_t field, size_t size, uint8_t* out) {
-  return WriteVarint(size, WriteVarint(MakeTag(field, kLengthType), out));
-}
-
-uint8_t* WriteText(uint32_t field, std::string_view text, uint8_t* out) {
-  if (text.empty()) return out;
-  out = WriteHead(field, text.size(), out);
-  std::memcpy(out, text.data(), text.size());
-  return out + text.size();
+OutputSizes Measure(const OutputColumn& output) {
+  OutputSizes sizes;
+  for (int64_t dim : output.dims) sizes.shape += VarintSize(static_cast<uint64_t>(dim));
+  sizes.tensor = TextFieldSize(1, output.name) + TextFieldSize(2, InferDatatypeName(output.dtype)) +
+                 (sizes.shape == 0 ? 0 : FieldSize(3, sizes.shape));
+  const int64_t count = output.ElementCount();
+  if (output.dtype != DT_STRING) {
+    sizes.raw = count * ElementSize(output.dtype);
+    return sizes;
+  }
+  sizes.raw = count * sizeof(RawStringLength);
+  for (int64_t i = 0; i < count; ++i) sizes.raw += output.string_at(output.data, i).size();
+  return sizes;
 }
 
 // Writes an InferOutputTensor's name, datatype and shape.
-uint8_t* WriteTensor(const OutputColumn& output, uint8_t* out) {
-  out = WriteHead(kOutputs, TensorSize(output), out);
-  out = WriteText(1, output.name, out);
-  out = WriteText(2, InferDatatypeName(output.dtype), out);
-  if (const size_t shape = ShapeSize(output); shape > 0) {
-    out = WriteHead(3, shape, out);
-    for (int64_t dim : output.dims) out = WriteVarint(static_cast<uint64_t>(dim), out);
+void WriteTensor(const OutputColumn& output, const OutputSizes& sizes, Writer* writer) {
+  writer->Head(kOutputs, sizes.tensor);
+  writer->TextField(1, output.name);
+  writer->TextField(2, InferDatatypeName(output.dtype));
+  if (sizes.shape == 0) return;
+  writer->Head(3, sizes.shape);
+  for (int64_t dim : output.dims) writer->Varint(static_cast<uint64_t>(dim));
+}
+
+void WriteRaw(const OutputColumn& output, const OutputSizes& sizes, Writer* writer) {
+  writer->Head(kRawOutputContents, sizes.raw);
+  if (output.dtype != DT_STRING) return writer->Raw(output.data, sizes.raw);
+  const int64_t count = output.ElementCount();
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string_view text = output.string_at(output.data, i);
+    const auto length = static_cast<RawStringLength>(text.size());
+    writer->Raw(&length, sizeof(length));
+    writer->Raw(text.data(), text.size());
   }
-  return out;
 }
 
 }  // namespace
 
-Status CheckInferResponse(const PredictResponse& response) {
+Status WriteInferResponse(const PredictResponse& response, const MakeBuffer& make) {
+  const std::string version = std::to_string(response.version);
+  size_t size = TextFieldSize(kModelName, response.model_name) +
+                TextFieldSize(kModelVersion, version) + TextFieldSize(kId, response.id);
+  std::vector<OutputSizes> all;
   for (const OutputColumn& output : response.outputs) {
     if (InferDatatypeName(output.dtype).empty()) {
       return Internal("output ", Quoted(output.name), ": the Open Inference Protocol has no ",
                       DataTypeName(output.dtype), "; ask for it by Predict");
     }
+    all.push_back(Measure(output));
+    size += FieldSize(kOutputs, all.back().tensor) + FieldSize(kRawOutputContents, all.back().raw);
   }
+  uint8_t* buffer = nullptr;
+  if (Status status = make(size, &buffer); !status.ok()) return status;
+  Writer writer(buffer);
+  writer.TextField(kModelName, response.model_name);
+  writer.TextField(kModelVersion, version);
+  writer.TextField(kId, response.id);
+  for (size_t i = 0; i < all.size(); ++i) WriteTensor(response.outputs[i], all[i], &writer);
+  for (size_t i = 0; i < all.size(); ++i) WriteRaw(response.outputs[i], all[i], &writer);
   return OkStatus();
-}
-
-size_t RawSize(const OutputColumn& output) {
-  const int64_t count = output.ElementCount();
-  if (output.dtype != DT_STRING) return count * ElementSize(output.dtype);
-  size_t size = count * sizeof(StringLength);
-  for (int64_t i = 0; i < count; ++i) size += output.string_at(output.data, i).size();
-  return size;
-}
-
-uint8_t* WriteRaw(const OutputColumn& output, uint8_t* out) {
-  const int64_t count = output.ElementCount();
-  if (output.dtype != DT_STRING) {
-    const size_t size = count * ElementSize(output.dtype);
-    if (size > 0) std::memcpy(out, output.data, size);
-    return out + size;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string_view text = output.string_at(output.data, i);
-    const auto length = static_cast<StringLength>(text.size());
-    std::memcpy(out, &length, sizeof(length));
-    std::memcpy(out + sizeof(length), text.data(), text.size());
-    out += sizeof(length) + text.size();
-  }
-  return out;
-}
-
-size_t InferResponseSize(const PredictResponse& response) {
-  size_t size = TextSize(response.model_name) + TextSize(std::to_string(response.version)) +
-                TextSize(response.id);
-  for (const OutputColumn& output : response.outputs) {
-    size += FieldSize(TensorSize(output)) + FieldSize(RawSize(output));
-  }
-  return size;
-}
-
-void WriteInferResponse(const PredictResponse& response, uint8_t* out) {
-  out = WriteText(kModelName, response.model_name, out);
-  out = WriteText(kModelVersion, std::to_string(response.version), out);
-  out = WriteText(kId, response.id, out);
-  for (const OutputColumn& output : response.outputs) out = WriteTensor(output, out);
-  for (const OutputColumn& output : response.outputs) {
-    out = WriteRaw(output, WriteHead(kRawOutputContents, RawSize(output), out));
-  }
 }
 
 }  // namespace colcast

@@ -1,23 +1,18 @@
 #include "server/wire/predict_response.h"
 
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "server/wire/column.h"
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast {
 namespace {
 
 constexpr uint32_t kTensorContent = 4;
-
-size_t LengthDelimitedSize(size_t size) { return VarintSize(size) + size; }
-
-// The size of a string field with a one-byte tag; 0 if the string is empty, since it is then
-// omitted.
-size_t StringFieldSize(std::string_view text) {
-  return text.empty() ? 0 : 1 + LengthDelimitedSize(text.size());
-}
 
 // Calls visit(uint64_t varint) for each of `count` integers, encoded as TensorFlow fills int_val
 // and similar fields: negative numbers take all 64 bits, 4-bit and 2-bit numbers lose their upper
@@ -90,7 +85,7 @@ size_t DimSize(int64_t dim) { return dim == 0 ? 0 : 1 + VarintSize(static_cast<u
 
 size_t ShapeSize(Span<int64_t> dims) {
   size_t size = 0;
-  for (int64_t dim : dims) size += 1 + LengthDelimitedSize(DimSize(dim));
+  for (int64_t dim : dims) size += 1 + DelimitedSize(DimSize(dim));
   return size;
 }
 
@@ -125,7 +120,7 @@ size_t BodySize(const OutputColumn& output, int64_t count, Form form) {
     case Form::kStringList: {
       const size_t tag_size = form == Form::kStringRecords ? 1 : 0;
       for (int64_t i = 0; i < count; ++i) {
-        size += tag_size + LengthDelimitedSize(output.string_at(output.data, i).size());
+        size += tag_size + DelimitedSize(output.string_at(output.data, i).size());
       }
       return size;
     }
@@ -142,13 +137,13 @@ EntrySizes Measure(const OutputColumn& output, TensorEncoding encoding) {
                     : static_cast<uint32_t>(ValueFieldOf(output.dtype));
   sizes.body = BodySize(output, sizes.count, sizes.form);
   sizes.shape = ShapeSize(output.dims);
-  sizes.tensor = 1 + VarintSize(output.dtype) + 1 + LengthDelimitedSize(sizes.shape);
+  sizes.tensor = 1 + VarintSize(output.dtype) + 1 + DelimitedSize(sizes.shape);
   if (sizes.form == Form::kStringRecords) {
     sizes.tensor += sizes.body;
   } else if (sizes.form != Form::kNothing) {
-    sizes.tensor += VarintSize(MakeTag(sizes.field, kLengthType)) + LengthDelimitedSize(sizes.body);
+    sizes.tensor += VarintSize(MakeTag(sizes.field, kLengthType)) + DelimitedSize(sizes.body);
   }
-  sizes.entry = 1 + LengthDelimitedSize(output.name.size()) + 1 + LengthDelimitedSize(sizes.tensor);
+  sizes.entry = 1 + DelimitedSize(output.name.size()) + 1 + DelimitedSize(sizes.tensor);
   return sizes;
 }
 
@@ -157,121 +152,79 @@ size_t VersionSize(int64_t version) {
 }
 
 size_t ModelSpecSize(const PredictResponse& response) {
-  return StringFieldSize(response.model_name) + 1 +
-         LengthDelimitedSize(VersionSize(response.version)) +
-         StringFieldSize(response.signature_name);
+  return TextFieldSize(1, response.model_name) + 1 + DelimitedSize(VersionSize(response.version)) +
+         TextFieldSize(3, response.signature_name);
 }
 
-class Writer {
- public:
-  explicit Writer(uint8_t* out) : out_(out) {}
-
-  void Entry(const OutputColumn& output, const EntrySizes& sizes) {
-    Length(1, sizes.entry);
-    Length(1, output.name.size());
-    Raw(output.name.data(), output.name.size());
-    Length(2, sizes.tensor);
-    Number(1, output.dtype);
-    Length(2, sizes.shape);
-    for (int64_t dim : output.dims) {
-      Length(2, DimSize(dim));
-      if (dim != 0) Number(1, static_cast<uint64_t>(dim));
-    }
-    Elements(output, sizes);
+void WriteElements(const OutputColumn& output, const EntrySizes& sizes, Writer* writer) {
+  const auto text_at = [&](int64_t index) { return output.string_at(output.data, index); };
+  switch (sizes.form) {
+    case Form::kNothing:
+      return;
+    case Form::kMemory:
+      writer->Head(sizes.field, sizes.body);
+      return writer->Raw(output.data, sizes.body);
+    case Form::kVarints:
+      writer->Head(sizes.field, sizes.body);
+      return ForEachVarint(output, sizes.count, [&](uint64_t value) { writer->Varint(value); });
+    case Form::kStringRecords:
+      for (int64_t i = 0; i < sizes.count; ++i) writer->Field(sizes.field, text_at(i));
+      return;
+    case Form::kStringList:
+      writer->Head(sizes.field, sizes.body);
+      for (int64_t i = 0; i < sizes.count; ++i) writer->Varint(text_at(i).size());
+      for (int64_t i = 0; i < sizes.count; ++i) {
+        writer->Raw(text_at(i).data(), text_at(i).size());
+      }
+      return;
   }
+}
 
-  void ModelSpec(const PredictResponse& response) {
-    Length(2, ModelSpecSize(response));
-    StringField(1, response.model_name);
-    Length(2, VersionSize(response.version));
-    if (response.version != 0) Number(1, static_cast<uint64_t>(response.version));
-    StringField(3, response.signature_name);
+void WriteEntry(const OutputColumn& output, const EntrySizes& sizes, Writer* writer) {
+  writer->Head(1, sizes.entry);
+  writer->Field(1, output.name);
+  writer->Head(2, sizes.tensor);
+  writer->Number(1, output.dtype);
+  writer->Head(2, sizes.shape);
+  for (int64_t dim : output.dims) {
+    writer->Head(2, DimSize(dim));
+    if (dim != 0) writer->Number(1, static_cast<uint64_t>(dim));
   }
+  WriteElements(output, sizes, writer);
+}
 
- private:
-  void Elements(const OutputColumn& output, const EntrySizes& sizes) {
-    switch (sizes.form) {
-      case Form::kNothing:
-        return;
-      case Form::kMemory:
-        Length(sizes.field, sizes.body);
-        return Raw(output.data, sizes.body);
-      case Form::kVarints:
-        Length(sizes.field, sizes.body);
-        return ForEachVarint(output, sizes.count, [this](uint64_t value) { Varint(value); });
-      case Form::kStringRecords:
-        for (int64_t i = 0; i < sizes.count; ++i) {
-          const std::string_view text = output.string_at(output.data, i);
-          Length(sizes.field, text.size());
-          Raw(text.data(), text.size());
-        }
-        return;
-      case Form::kStringList:
-        Length(sizes.field, sizes.body);
-        for (int64_t i = 0; i < sizes.count; ++i) {
-          Varint(output.string_at(output.data, i).size());
-        }
-        for (int64_t i = 0; i < sizes.count; ++i) {
-          const std::string_view text = output.string_at(output.data, i);
-          Raw(text.data(), text.size());
-        }
-        return;
-    }
-  }
-
-  void StringField(uint32_t field, std::string_view text) {
-    if (text.empty()) return;
-    Length(field, text.size());
-    Raw(text.data(), text.size());
-  }
-
-  void Length(uint32_t field, size_t size) {
-    Varint(MakeTag(field, kLengthType));
-    Varint(size);
-  }
-
-  void Number(uint32_t field, uint64_t value) {
-    Varint(MakeTag(field, kVarintType));
-    Varint(value);
-  }
-
-  void Varint(uint64_t value) { out_ = WriteVarint(value, out_); }
-
-  void Raw(const void* data, size_t size) {
-    if (size > 0) std::memcpy(out_, data, size);
-    out_ += size;
-  }
-
-  uint8_t* out_;
-};
+void WriteModelSpec(const PredictResponse& response, Writer* writer) {
+  writer->Head(2, ModelSpecSize(response));
+  writer->TextField(1, response.model_name);
+  writer->Head(2, VersionSize(response.version));
+  if (response.version != 0) writer->Number(1, static_cast<uint64_t>(response.version));
+  writer->TextField(3, response.signature_name);
+}
 
 }  // namespace
 
-Status CheckPredictResponse(const PredictResponse& response) {
-  for (const OutputColumn& output : response.outputs) {
+Status WritePredictResponse(const PredictResponse& response, const MakeBuffer& make) {
+  constexpr size_t kFew = 8;
+  const size_t count = response.outputs.size();
+  std::array<EntrySizes, kFew> few;
+  std::vector<EntrySizes> many(count > kFew ? count : 0);
+  EntrySizes* const sizes = many.empty() ? few.data() : many.data();
+  size_t size = 1 + DelimitedSize(ModelSpecSize(response));
+  for (size_t i = 0; i < count; ++i) {
+    const OutputColumn& output = response.outputs[i];
     if (ValueFieldOf(output.dtype) == ValueField::kNone) {
       return Internal("output ", Quoted(output.name), ": ", DataTypeName(output.dtype),
                       " cannot be sent");
     }
+    sizes[i] = Measure(output, response.encoding);
+    size += 1 + DelimitedSize(sizes[i].entry);
   }
+  uint8_t* buffer = nullptr;
+  if (Status status = make(size, &buffer); !status.ok()) return status;
+  Writer writer(buffer);
+  for (size_t i = 0; i < count; ++i) WriteEntry(response.outputs[i], sizes[i], &writer);
+  WriteModelSpec(response, &writer);
   return OkStatus();
-}
-
-size_t PredictResponseSize(const PredictResponse& response) {
-  size_t size = 1 + LengthDelimitedSize(ModelSpecSize(response));
-  for (const OutputColumn& output : response.outputs) {
-    size += 1 + LengthDelimitedSize(Measure(output, response.encoding).entry);
-  }
-  return size;
-}
-
-void WritePredictResponse(const PredictResponse& response, uint8_t* out) {
-  Writer writer(out);
-  for (const OutputColumn& output : response.outputs) {
-    const EntrySizes sizes = Measure(output, response.encoding);
-    writer.Entry(output, sizes);
-  }
-  writer.ModelSpec(response);
 }
 
 }  // namespace colcast

@@ -1,10 +1,12 @@
-// Writes tensorflow.serving.PredictResponse directly from the output tensors: computes the exact
-// size first, then fills one buffer in one pass.
+// Writes tensorflow.serving.PredictResponse directly from the output tensors: measures each once,
+// then fills one buffer in one pass.
 #ifndef COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
 #define COLCAST_SERVER_WIRE_PREDICT_RESPONSE_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "server/base/status.h"
@@ -44,14 +46,19 @@ struct PredictResponse {
   TensorEncoding encoding = TensorEncoding::kTypedFields;
 };
 
+// Provides memory for a serialized response of `bytes`, or an error, with which writing then ends.
+using MakeBuffer = std::function<Status(size_t bytes, uint8_t** buffer)>;
+
+inline MakeBuffer MakeString(std::string* text) {
+  return [text](size_t bytes, uint8_t** buffer) {
+    text->resize(bytes);
+    *buffer = reinterpret_cast<uint8_t*>(text->data());
+    return OkStatus();
+  };
+}
+
 // Returns INTERNAL, naming the output, if one has a dtype that cannot be sent (resource, variant).
-Status CheckPredictResponse(const PredictResponse& response);
-
-// Bytes of the serialized response. Requires CheckPredictResponse to be ok.
-size_t PredictResponseSize(const PredictResponse& response);
-
-// Writes exactly PredictResponseSize(response) bytes to `out`.
-void WritePredictResponse(const PredictResponse& response, uint8_t* out);
+Status WritePredictResponse(const PredictResponse& response, const MakeBuffer& make);
 
 }  // namespace colcast
 

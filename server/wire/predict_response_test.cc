@@ -13,9 +13,8 @@ namespace {
 using std::string_literals::operator""s;
 
 std::string Write(const PredictResponse& response) {
-  EXPECT_TRUE(CheckPredictResponse(response).ok());
-  std::string bytes(PredictResponseSize(response), '?');
-  WritePredictResponse(response, reinterpret_cast<uint8_t*>(bytes.data()));
+  std::string bytes;
+  EXPECT_TRUE(WritePredictResponse(response, MakeString(&bytes)).ok());
   return bytes;
 }
 
@@ -153,11 +152,36 @@ TEST(PredictResponseTest, StringsAreRecordsOrAListInTensorContent) {
                       BytesField(4, "\x02\x00\xc8\x01"s + strings[0] + strings[2])));
 }
 
+TEST(PredictResponseTest, ManyOutputsAreWrittenInOrder) {
+  const std::vector<float> scores = {1};
+  const std::vector<int64_t> dims = {1};
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) names.push_back("output" + std::to_string(i));
+  std::vector<OutputColumn> outputs;
+  for (const std::string& name : names) {
+    outputs.push_back({name, DT_FLOAT, dims, scores.data(), nullptr});
+  }
+  PredictResponse response;
+  response.outputs = outputs;
+  std::string expected;
+  for (const std::string& name : names) {
+    expected += BytesField(
+        1, BytesField(1, name) + BytesField(2, Header(DT_FLOAT, 1) + BytesField(5, Raw(scores))));
+  }
+  EXPECT_EQ(Write(response).substr(0, expected.size()), expected);
+}
+
+TEST(PredictResponseTest, AnErrorOfTheBufferEndsTheWriting) {
+  const auto refuse = [](size_t, uint8_t**) { return ResourceExhausted("no room"); };
+  EXPECT_EQ(WritePredictResponse(PredictResponse(), refuse).message, "no room");
+}
+
 TEST(PredictResponseTest, RefusesDtypesThatCanNotBeSent) {
   const OutputColumn output = {"table", DT_RESOURCE, {}, nullptr, nullptr};
   PredictResponse response;
   response.outputs = Span<OutputColumn>(&output, 1);
-  const Status status = CheckPredictResponse(response);
+  std::string bytes;
+  const Status status = WritePredictResponse(response, MakeString(&bytes));
   EXPECT_EQ(status.code, StatusCode::kInternal);
   EXPECT_EQ(status.message, "output \"table\": DT_RESOURCE cannot be sent");
 }

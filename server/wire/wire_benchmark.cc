@@ -162,10 +162,9 @@ void BM_WriteScores(benchmark::State& state) {
   response.signature_name = "columnar";
   response.version = 1;
   response.outputs = Span<OutputColumn>(&output, 1);
-  std::vector<uint8_t> out(PredictResponseSize(response));
+  std::string out;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(PredictResponseSize(response));
-    WritePredictResponse(response, out.data());
+    benchmark::DoNotOptimize(WritePredictResponse(response, MakeString(&out)).ok());
     benchmark::ClobberMemory();
   }
 }

@@ -74,10 +74,9 @@ void CompareResponse(const Column& column, const OracleColumn& expected, TensorE
   PredictResponse response;
   response.outputs = Span<OutputColumn>(&output, 1);
   response.encoding = encoding;
-  CHECK_THAT(CheckPredictResponse(response).ok(), DataTypeName(column.dtype));
-  std::vector<uint8_t> written(PredictResponseSize(response));
-  WritePredictResponse(response, written.data());
-  Reader message{Bytes(written.data(), written.size())}, entry, spec;
+  std::string written;
+  CHECK_THAT(WritePredictResponse(response, MakeString(&written)).ok(), DataTypeName(column.dtype));
+  Reader message{Bytes(written)}, entry, spec;
   uint32_t tag;
   Bytes name, tensor;
   const bool readable = message.ReadTag(&tag) && message.ReadNested(&entry) &&
