@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "server/callers/callers.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/items/item_tables.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"

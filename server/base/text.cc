@@ -64,6 +64,17 @@ int HexDigit(char c) {
 
 }  // namespace
 
+bool ReadHex(std::string_view text, std::string* bytes) {
+  if (text.size() % 2 != 0) return false;
+  for (size_t i = 0; i < text.size(); i += 2) {
+    const auto is_upper = [](char c) { return c >= 'A' && c <= 'F'; };
+    const int high = HexDigit(text[i]), low = HexDigit(text[i + 1]);
+    if (high < 0 || low < 0 || is_upper(text[i]) || is_upper(text[i + 1])) return false;
+    bytes->push_back(static_cast<char>(high << 4 | low));
+  }
+  return true;
+}
+
 std::string PercentDecode(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());

@@ -12,6 +12,13 @@
 
 namespace colcast {
 
+inline bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// Decodes pairs of hexadecimal digits in lower case. Returns false for any other text.
+bool ReadHex(std::string_view text, std::string* bytes);
+
 // Whether the text is valid UTF-8, as proto3 requires of string fields: no overlong forms, no
 // surrogates, nothing above U+10FFFF.
 bool IsValidUtf8(std::string_view text);

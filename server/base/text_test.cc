@@ -41,6 +41,14 @@ TEST(Utf8Test, RefusesEverythingElse) {
   }
 }
 
+TEST(ReadHexTest, ReadsPairsOfLowerCaseDigits) {
+  std::string bytes;
+  EXPECT_TRUE(ReadHex("00ff7a", &bytes));
+  EXPECT_EQ(bytes, std::string("\0\xff\x7a", 3));
+  for (const char* const wrong : {"0", "0g", "FF", "0x", " 1"})
+    EXPECT_FALSE(ReadHex(wrong, &bytes));
+}
+
 TEST(PercentDecodeTest, APercentSignThatNoDigitsFollowStays) {
   EXPECT_EQ(PercentDecode("%4"), "%4");
   EXPECT_EQ(PercentDecode("%"), "%");

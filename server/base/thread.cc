@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -18,6 +19,12 @@
 #include "server/base/log.h"
 
 namespace colcast {
+
+std::chrono::nanoseconds CpuTimeOfThisThread() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 namespace {
 
 // The longest time that a ready thread has to wait for this one. From Linux 6.6 on, a running

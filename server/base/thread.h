@@ -15,6 +15,8 @@
 
 namespace colcast {
 
+std::chrono::nanoseconds CpuTimeOfThisThread();
+
 // Permanently lowers the CPU and disk read priority of this thread and of threads that it starts
 // later. (On Linux, each thread has its own priority.) Does nothing if the kernel refuses. `nice`
 // is a nice(7) value of at most 19. At 10, a thread that shares a core with a busy worker still

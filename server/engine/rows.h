@@ -10,17 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/wire/predict_request.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
 
-// Prefix of the names of indices: inputs of int64 [N] with values in [0, rows of the domain).
-constexpr std::string_view kRowTo = "row_to_";
 constexpr std::string_view kRowToUser = "row_to_user";
 
 inline std::string RowTo(std::string_view domain) { return absl::StrCat(kRowTo, domain); }
-
-inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
 
 // The index of candidates that read rows 0, 1, 2, ...
 inline tensorflow::Tensor EachRow(int64_t rows) {

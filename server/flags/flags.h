@@ -13,7 +13,7 @@
 #include "server/callers/callers.h"
 #include "server/engine/engine.h"
 #include "server/http1/server.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/items/item_tables.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"

@@ -14,8 +14,7 @@
 #include "server/protos/open_inference.pb.h"
 #include "server/wire/column.h"
 #include "server/wire/fuzz_slices.h"
-#include "server/wire/infer_request.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 
 namespace colcast {
 namespace {

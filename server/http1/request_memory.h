@@ -29,14 +29,18 @@ class RequestMemory {
   // Without a limit nothing is counted. `limit` must outlive the request. `host` is the client's
   // account; null for a separate account.
   explicit RequestMemory(net::MemoryLimit* limit = nullptr,
-                         std::shared_ptr<net::Budget::Account> host = nullptr);
-  ~RequestMemory() { Return(taken_); }
-  RequestMemory(const RequestMemory&) = delete;
-  RequestMemory& operator=(const RequestMemory&) = delete;
+                         std::shared_ptr<net::Budget::Account> host = nullptr)
+      : limit_(limit),
+        host_(host != nullptr ? std::move(host) : std::make_shared<net::Budget::Account>()),
+        held_(limit, host_.get()) {}
 
   // Counts `bytes`. If there is no room for them, throws OverMemoryLimit and counts nothing.
-  void Take(size_t bytes);
-  void Return(size_t bytes);
+  void Take(size_t bytes) {
+    if (held_.Take(bytes)) return;
+    refused_ = held_.bytes() + bytes;
+    throw OverMemoryLimit();
+  }
+  void Return(size_t bytes) { held_.Return(bytes); }
 
   // The reason why Take() threw. Sets *final if the request alone exceeds the limit, so that
   // retrying is useless.
@@ -45,8 +49,8 @@ class RequestMemory {
  private:
   net::MemoryLimit* const limit_;
   const std::shared_ptr<net::Budget::Account> host_;
-  size_t taken_ = 0;
-  size_t refused_ = 0;  // taken_ plus the bytes refused when Take() threw
+  net::Holding held_;
+  size_t refused_ = 0;  // the bytes held, and those refused when Take() threw
 };
 
 // Bytes in one block that grows as they are appended. Beyond kMapped the block is mapped and grows

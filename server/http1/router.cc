@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/base/thread.h"
+
 namespace colcast::http {
 
 class Router::Page {
@@ -25,10 +27,10 @@ class Router::Page {
     const bool is_asked_for_too_often = spent_ > kMostPerSecond;
     if (!is_asked_for_too_often || now - made_last_ >= kShared) {
       made_last_ = now;
-      const auto begin = net::CpuTimeOfThisThread();
+      const auto begin = CpuTimeOfThisThread();
       last_ = make_();
       if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
-      spent_ += net::CpuTimeOfThisThread() - begin;
+      spent_ += CpuTimeOfThisThread() - begin;
     }
     return last_;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/text.h"
 #include "server/http2/connection.h"
 #include "server/http2/grpc_headers.h"
 
@@ -10,10 +11,6 @@ namespace colcast::http2 {
 namespace {
 
 constexpr size_t kHeaderOverhead = 32;  // per header, as HTTP/2 counts
-
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
 
 // Headers of HTTP and gRPC, which handlers do not see.
 bool IsReserved(std::string_view name) {
@@ -60,23 +57,32 @@ std::optional<std::string> Call::Metadata(std::string_view name) const {
   return last->second;
 }
 
+namespace {
+
+// A block of an inflated request, which counts until it is freed.
+struct InflatedBlock {
+  InflatedBlock(net::Budget* budget, std::shared_ptr<net::Host> of, size_t size)
+      : host(std::move(of)), held(budget, &host->bodies), bytes(new uint8_t[size]) {}
+
+  const std::shared_ptr<net::Host> host;
+  net::Holding held;
+  const std::unique_ptr<uint8_t[]> bytes;
+};
+
+}  // namespace
+
 Status Call::InflateRequest(size_t max_bytes) {
   net::Budget* const budget = &connection_->poller().hosts().bodies;
-  const std::shared_ptr<net::Host> host = connection_->host();
-  return Inflate(max_bytes, &request_, [&](size_t bytes, std::shared_ptr<uint8_t[]>* block) {
+  return Inflate(max_bytes, &request_, [&](size_t size, std::shared_ptr<uint8_t[]>* block) {
     if (cancelled()) return Error(StatusCode::kCancelled, "the client hung up");
-    std::unique_ptr<uint8_t[]> made(new uint8_t[bytes]);
-    if (!budget->Take(&host->bodies, bytes)) {
+    const auto made = std::make_shared<InflatedBlock>(budget, connection_->host(), size);
+    if (!made->held.Take(size)) {
       return ResourceExhausted(
           "requests in memory leave no room to inflate this one: ", budget->max_bytes(),
           " bytes for all, ", budget->max_bytes_per_host(),
           " for those of one host (--max_rest_bytes); try again later");
     }
-    const auto give_back = [budget, host, bytes](const uint8_t* data) {
-      delete[] data;
-      budget->Return(&host->bodies, bytes);
-    };
-    block->reset(made.release(), give_back);
+    *block = std::shared_ptr<uint8_t[]>(made, made->bytes.get());
     return OkStatus();
   });
 }

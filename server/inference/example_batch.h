@@ -9,7 +9,7 @@
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/inference/run_gate.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"

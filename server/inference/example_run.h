@@ -4,7 +4,7 @@
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 
 #include "server/base/status.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"
 #include "server/wire/example_request.h"

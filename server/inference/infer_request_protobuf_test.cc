@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "server/protos/open_inference.pb.h"
-#include "server/wire/infer_request.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 #include "server/wire/testing.h"
 
 namespace colcast {
@@ -355,10 +354,11 @@ TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
 
 TEST(DecodeInferRequestTest, SaysWhereAMessageIsMalformed) {
   ExpectRefused(BytesField(5, BytesField(2, "\xff")),
-                {"malformed ModelInferRequest: inputs.datatype: not valid UTF-8"});
-  ExpectRefused(BytesField(5, BytesField(5, BytesField(6, "123"))),
-                {"malformed ModelInferRequest: inputs.contents.fp32_contents", "multiple of 4"});
-  ExpectRefused("\x2a\x05", {"malformed ModelInferRequest: inputs"});
+                {"malformed ModelInferRequest: not valid UTF-8 (field 5.2, byte 4"});
+  ExpectRefused(
+      BytesField(5, BytesField(5, BytesField(6, "123"))),
+      {"malformed ModelInferRequest: the packed field's 3 bytes", "multiple of 4 (field 5.5.6,"});
+  ExpectRefused("\x2a\x05", {"malformed ModelInferRequest: length goes past the end (field 5,"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/protos/open_inference.pb.h"
-#include "server/wire/infer_response.h"
+#include "server/wire/infer.h"
 #include "server/wire/testing.h"
 
 namespace colcast {

@@ -11,14 +11,6 @@ constexpr double kMost = 1e15;
 constexpr double kStringObject = 24;
 constexpr double kOfARow = 16;  // charged per row, independent of its columns
 
-double BytesOfStrings(const ColumnValues& values) {
-  auto bytes = static_cast<double>(values.tensor_content.size() + values.payload.size());
-  for (const std::vector<Bytes>* const parts : {&values.messages, &values.strings}) {
-    for (const Bytes& part : *parts) bytes += static_cast<double>(part.size());
-  }
-  return bytes;
-}
-
 double BytesOfElement(const Column& column) {
   return column.dtype == DT_STRING ? kStringObject : static_cast<double>(ElementSize(column.dtype));
 }
@@ -66,7 +58,7 @@ int64_t InputBytes(const DecodedRequest& request, int64_t rows) {
   for (const Column& column : request.columns()) {
     double bytes = ElementsOfRow(column) * BytesOfElement(column);
     if (!column.dims.empty()) bytes *= static_cast<double>(std::max<int64_t>(0, column.dims[0]));
-    if (column.dtype == DT_STRING) bytes += BytesOfStrings(column.values);
+    if (column.dtype == DT_STRING) bytes += static_cast<double>(column.values.received_bytes());
     all += IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
   }
   return AtMost(all);

@@ -1,9 +1,8 @@
 #include "server/inference/measured_run.h"
 
-#include <time.h>
-
 #include <chrono>
 
+#include "server/base/thread.h"
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::inference {
@@ -25,9 +24,7 @@ constexpr std::chrono::seconds kUnknown(6);
 
 Clock::duration BusyTime::Now() {
   if (!scheduling::ThisThreadIsNice()) return Clock::now().time_since_epoch();
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  return CpuTimeOfThisThread();
 }
 
 scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, Clock::duration cost,

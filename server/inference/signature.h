@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/inference/servable.h"
 #include "tensorflow_serving/apis/model.pb.h"
 

@@ -13,10 +13,10 @@
 
 namespace colcast::items {
 
-// Adds one column per feature to `request`, with the values of the rows `numbers`, as a client
-// would send it. Reads only the lengths of lists; the values stay in the table (StoredValues in
-// server/wire/column.h), which the request keeps alive. REQUIRES that the request has none
-// of these columns.
+// Adds the features of the table rows `numbers` to `request`, one column each, as if the client had
+// sent them. Reads only the lengths of lists; the values stay in the table (StoredValues in
+// server/wire/column.h), which the request keeps alive. REQUIRES that the request has none of these
+// columns.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/scratch.h"
 #include "server/wire/data_type.h"
 #include "server/wire/reader.h"
 
@@ -126,6 +127,7 @@ void ItemTable::FindInTable(const Keys& keys, std::vector<uint32_t>* numbers) co
   const TableFile& of = table();
   const size_t count = keys.size();
   thread_local std::vector<size_t> buckets;
+  const FreeIfLarge free_buckets(&buckets);
   buckets.resize(count);
   numbers->assign(count, kUnknown);
   for (size_t i = 0; i < count; ++i) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/inference/signature.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 
 namespace colcast::models {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "server/base/figures.h"
 #include "server/base/log.h"
+#include "server/base/thread.h"
 
 namespace colcast::net {
 Connection::Connection(Poller* poller, const Socket& socket, std::string peer)

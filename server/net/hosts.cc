@@ -1,18 +1,11 @@
 #include "server/net/hosts.h"
 
-#include <ctime>
 #include <iterator>
 
 #include "server/net/socket.h"
 #include "server/scheduling/job.h"
 
 namespace colcast::net {
-
-std::chrono::nanoseconds CpuTimeOfThisThread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 std::chrono::nanoseconds WastedTime::InThisSecond() {
   if (nanoseconds_.load(std::memory_order_relaxed) == 0) return {};
@@ -59,9 +52,7 @@ Status UnreadAnswer::Count(size_t bytes) {
   if (bytes <= kMostUncounted) bytes = 0;
   if (bytes == this->bytes()) return OkStatus();
   Return();
-  if (!hosts_.unread.Take(&host_.unread, bytes)) return hosts_.UnreadRefusal(host_);
-  bytes_ = bytes;
-  return OkStatus();
+  return held_.Take(bytes) ? OkStatus() : hosts_.UnreadRefusal(host_);
 }
 
 }  // namespace colcast::net

@@ -112,7 +112,38 @@ class MemoryLimit : public Budget {
   explicit MemoryLimit(size_t bytes) : Budget({bytes, bytes - bytes / 4, false}) {}
 };
 
-std::chrono::nanoseconds CpuTimeOfThisThread();
+// Bytes that count in a budget, for one host, until they are returned. One thread at a time may
+// call Take(); any thread may return.
+class Holding {
+ public:
+  // Without a budget nothing is counted. Both must outlive this object.
+  Holding(Budget* budget, Budget::Account* host) : budget_(budget), host_(host) {}
+  ~Holding() { ReturnAll(); }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Returns false, taking nothing, if the host would exceed its share.
+  bool Take(size_t bytes) {
+    if (budget_ == nullptr) return true;
+    if (!budget_->Take(host_, bytes)) return false;
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    return true;
+  }
+  void Return(size_t bytes) {
+    if (budget_ == nullptr) return;
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    budget_->Return(host_, bytes);
+  }
+  void ReturnAll() {
+    if (budget_ != nullptr) budget_->Return(host_, bytes_.exchange(0));
+  }
+
+ private:
+  Budget* const budget_;
+  Budget::Account* const host_;
+  std::atomic<size_t> bytes_{0};
+};
 
 // CPU time that threads have wasted in the current second. Thread-safe.
 class WastedTime {
@@ -163,25 +194,23 @@ class Hosts {
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 
-// The bytes of one answer that count as unread. One thread at a time may call Count(), any thread
-// Return(). `hosts` and `host` must outlive this object.
+// The bytes of one answer that count as unread. Threads as for Holding. `hosts` and `host` must
+// outlive this object.
 class UnreadAnswer {
  public:
-  UnreadAnswer(Hosts* hosts, Host* host) : hosts_(*hosts), host_(*host) {}
-  ~UnreadAnswer() { Return(); }
-  UnreadAnswer(const UnreadAnswer&) = delete;
-  UnreadAnswer& operator=(const UnreadAnswer&) = delete;
+  UnreadAnswer(Hosts* hosts, Host* host)
+      : hosts_(*hosts), host_(*host), held_(&hosts->unread, &host->unread) {}
 
-  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  size_t bytes() const { return held_.bytes(); }
   // Replaces an earlier count. Small answers do not count, since they take no more memory than
   // their requests. Returns UnreadRefusal() if there is no room.
   Status Count(size_t bytes);
-  void Return() { hosts_.unread.Return(&host_.unread, bytes_.exchange(0)); }
+  void Return() { held_.ReturnAll(); }
 
  private:
-  Hosts& hosts_;
-  Host& host_;
-  std::atomic<size_t> bytes_{0};
+  const Hosts& hosts_;
+  const Host& host_;
+  Holding held_;
 };
 
 }  // namespace colcast::net

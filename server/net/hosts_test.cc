@@ -32,6 +32,25 @@ TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
   EXPECT_EQ(budget.bytes(), 100u);
 }
 
+TEST(HoldingTest, CountsUntilItIsReturned) {
+  Budget budget({100, 75, false});
+  Budget::Account host;
+  {
+    Holding held(&budget, &host), more(&budget, &host);
+    EXPECT_TRUE(held.Take(50));
+    EXPECT_FALSE(more.Take(26));
+    EXPECT_EQ(more.bytes(), 0u);
+    held.Return(10);
+    EXPECT_TRUE(more.Take(26));
+    EXPECT_EQ(budget.bytes(), 66u);
+    more.ReturnAll();
+    EXPECT_EQ(host.bytes(), 40u);
+  }
+  EXPECT_EQ(budget.bytes(), 0u);
+  Holding uncounted(nullptr, nullptr);
+  EXPECT_TRUE(uncounted.Take(1000));
+}
+
 // Without shares, two hosts that hold the whole budget would make the server refuse all others.
 TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
   Budget budget({200, 100, true});

@@ -19,17 +19,10 @@
 #include <utility>
 
 #include "server/base/log.h"
+#include "server/base/text.h"
 #include "server/net/tls_context.h"
 
 namespace colcast::net {
-
-namespace {
-
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
-}  // namespace
 
 std::string PeerOf(const sockaddr_storage& address) {
   char host[INET6_ADDRSTRLEN] = "";

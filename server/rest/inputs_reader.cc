@@ -11,10 +11,6 @@ namespace {
 
 using tensorflow::TensorInfo;
 
-// Prefix of the extra inputs that index rows of a domain. The engine decides whether the signature
-// accepts them.
-constexpr std::string_view kRowTo = "row_to_";
-
 const TensorInfo& RowIndexInfo() {
   static const TensorInfo* const kInfo = [] {
     auto* const info = new TensorInfo;
@@ -211,7 +207,7 @@ void ColumnsReader::OnKey(std::string_view name) {
   if (!object_ || depth() != 1) return;
   const auto input = signature().inputs().find(std::string(name));
   if (input != signature().inputs().end()) return AddColumn(input->first, input->second);
-  if (name.substr(0, kRowTo.size()) == kRowTo) {
+  if (IsRowIndex(name)) {  // the engine decides whether the signature accepts it
     return AddColumn(request()->Keep(std::string(name)), RowIndexInfo());
   }
   Fail(UnknownInput("\"inputs\"", name));

@@ -7,7 +7,7 @@
 
 #include "server/api/call.h"
 #include "server/base/status.h"
-#include "server/inference/call.h"
+#include "server/inference/call_options.h"
 #include "server/inference/example_run.h"
 #include "server/inference/predict_run.h"
 #include "server/inference/signature.h"

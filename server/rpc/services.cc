@@ -12,7 +12,7 @@
 #include "server/protos/open_inference.pb.h"
 #include "server/rpc/messages.h"
 #include "server/rpc/wire_calls.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/model_service.pb.h"
 

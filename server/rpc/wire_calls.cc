@@ -14,8 +14,7 @@
 #include "server/rpc/messages.h"
 #include "server/rpc/spare_requests.h"
 #include "server/wire/example_request.h"
-#include "server/wire/infer_request.h"
-#include "server/wire/infer_response.h"
+#include "server/wire/infer.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 

@@ -141,7 +141,7 @@ void Sender::EndUnsent() {
 }
 
 void Sender::Ended(uint64_t number, const Status& status, const http2::Message& answer) {
-  CallRecord& call = outcome_.calls[number];
+  SentCall& call = outcome_.calls[number];
   call.answered = SecondsNow();
   call.code = static_cast<uint32_t>(status.code);
   call.answer_bytes = static_cast<uint32_t>(answer.size());
@@ -210,7 +210,7 @@ std::string Figures(const Job& job, const Outcome& outcome) {
   std::vector<double> latencies;
   std::vector<double> lateness;
   for (size_t i = 0; i < job.calls.size(); ++i) {
-    const CallRecord& call = outcome.calls[i];
+    const SentCall& call = outcome.calls[i];
     lateness.push_back(1000 * (call.sent - job.calls[i].due));
     if (call.code == 0) latencies.push_back(1000 * (call.answered - job.calls[i].due));
   }

@@ -33,7 +33,7 @@ struct SenderOptions {
 };
 
 // The times of a call, in seconds since the run began.
-struct CallRecord {
+struct SentCall {
   double sent = 0;
   double answered = 0;
   uint32_t code = 0;  // StatusCode
@@ -46,7 +46,7 @@ struct CodeErrors {
 };
 
 struct Outcome {
-  std::vector<CallRecord> calls;  // in the order of the job
+  std::vector<SentCall> calls;  // in the order of the job
   std::map<StatusCode, CodeErrors> errors;
   std::vector<std::pair<uint64_t, std::string>> answers;  // kept ones, with their call's number
   double seconds = 0;                                     // time until the last answer
@@ -108,7 +108,7 @@ class Sender {
 // its lateness, from its due time to its sending.
 std::string Figures(const Job& job, const Outcome& outcome);
 
-// Serializes all CallRecords, then the number of kept answers, then each of them: its call's
+// Serializes all SentCalls, then the number of kept answers, then each of them: its call's
 // number, its size and its bytes. These numbers and sizes are 64-bit little-endian.
 std::string Records(const Outcome& outcome);
 

@@ -90,7 +90,7 @@ class SenderTest : public ::testing::Test {
 
 std::vector<StatusCode> Codes(const Outcome& outcome) {
   std::vector<StatusCode> codes;
-  for (const CallRecord& call : outcome.calls) codes.push_back(static_cast<StatusCode>(call.code));
+  for (const SentCall& call : outcome.calls) codes.push_back(static_cast<StatusCode>(call.code));
   return codes;
 }
 
@@ -178,7 +178,7 @@ TEST(FiguresTest, LatenciesCountFromWhenACallWasDueAndLeaveErrorsOut) {
 TEST(FiguresTest, RecordsAreTheCallsAndThenTheAnswers) {
   const Outcome outcome = FourCalls();
   const std::string records = Records(outcome);
-  const size_t calls = outcome.calls.size() * sizeof(CallRecord);
+  const size_t calls = outcome.calls.size() * sizeof(SentCall);
   ASSERT_EQ(records.size(), calls + 3 * sizeof(uint64_t) + 6);
   EXPECT_EQ(std::memcmp(records.data(), outcome.calls.data(), calls), 0);
   const uint64_t head[] = {1, 2, 6};

@@ -8,6 +8,8 @@
 #include <random>
 #include <unordered_map>
 
+#include "server/base/scratch.h"
+
 namespace colcast::states {
 
 KeyHash::KeyHash() {
@@ -59,6 +61,7 @@ bool StoredKeys::Find(const StoredRows& rows, std::vector<Key>* keys) const {
   const Span<uint32_t> numbers = rows.numbers;
   // Prefetches every slot before reading any, so that the cache misses overlap.
   thread_local std::vector<const Slot*> slots;
+  const FreeIfLarge free_slots(&slots);
   slots.clear();
   for (const uint32_t number : numbers) {
     const size_t block = number / kBlockRows;

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "server/base/scratch.h"
+
 namespace colcast::states {
 
 namespace {
@@ -235,6 +237,7 @@ size_t StateCache::FindAll(const std::vector<Key>& keys, std::vector<StateRef>* 
   found->resize(keys.size());
   // The row numbers sorted by shard, so that each shard's lock is taken once.
   thread_local std::vector<uint32_t> indices;
+  const FreeIfLarge free_indices(&indices);
   std::array<size_t, kMostShards + 1> ends{};
   for (const Key& key : keys) ++ends[ShardOf(key) + 1];
   for (size_t shard = 1; shard < ends.size(); ++shard) ends[shard] += ends[shard - 1];

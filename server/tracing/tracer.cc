@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/base/draw.h"
+#include "server/base/text.h"
 
 namespace colcast::tracing {
 
@@ -13,22 +14,6 @@ namespace {
 
 // The size of "VV-TRACE_ID-PARENT_ID-FLAGS".
 constexpr size_t kSize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
-
-// Returns -1 if `digit` is not a lower-case hexadecimal digit.
-int ValueOf(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-bool ReadHex(std::string_view text, std::string* bytes) {
-  for (size_t i = 0; i < text.size(); i += 2) {
-    const int high = ValueOf(text[i]);
-    const int low = ValueOf(text[i + 1]);
-    if (high < 0 || low < 0) return false;
-    bytes->push_back(static_cast<char>(high << 4 | low));
-  }
-  return true;
-}
 
 bool IsZero(const std::string& bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });

@@ -104,6 +104,15 @@ struct ColumnValues {
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;
 
+  // The bytes received for the column; none for stored values.
+  size_t received_bytes() const {
+    size_t bytes = tensor_content.size() + payload.size();
+    for (const std::vector<Bytes>* const parts : {&messages, &strings}) {
+      for (const Bytes& part : *parts) bytes += part.size();
+    }
+    return bytes;
+  }
+
   void AddString(const Bytes& value) {
     strings.push_back(value);
     ++count;

@@ -41,7 +41,8 @@ bool OpenList(DataType dtype, std::string_view feature, Run* list) {
   return EnterOnly(ListTagOf(dtype), list);
 }
 
-// Refuses bits beyond the 64th, which TensorFlow would drop.
+// Refuses a varint with bits beyond the 64th, so that TensorFlow's parser, which drops them, reads
+// the Example.
 bool ReadVarint(Run* run, uint64_t* value) {
   *value = 0;
   for (int shift = 0; shift < 64; shift += 7) {

@@ -11,28 +11,13 @@
 #include <type_traits>
 #include <vector>
 
+#include "server/base/text.h"
 #include "server/wire/data_type.h"
 
 namespace colcast {
 namespace {
 
 using rapidjson::Value;
-
-int DigitOf(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-bool ReadHex(const std::string& hex, std::string* bytes) {
-  if (hex.size() % 2 != 0) return false;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    const int high = DigitOf(hex[i]), low = DigitOf(hex[i + 1]);
-    if (high < 0 || low < 0) return false;
-    bytes->push_back(static_cast<char>(16 * high + low));
-  }
-  return true;
-}
 
 bool ReadDtype(const Value& feature, DataType* dtype) {
   static const std::map<std::string, DataType, std::less<>> kDtypes = {

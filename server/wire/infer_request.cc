@@ -1,5 +1,3 @@
-#include "server/wire/infer_request.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -7,7 +5,7 @@
 #include <vector>
 
 #include "server/wire/data_type.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 #include "server/wire/reader.h"
 
 namespace colcast {

@@ -1,11 +1,10 @@
-#include "server/wire/infer_response.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/wire/data_type.h"
-#include "server/wire/infer_tensor.h"
+#include "server/wire/infer.h"
 #include "server/wire/writer.h"
 
 namespace colcast {

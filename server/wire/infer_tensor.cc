@@ -1,5 +1,3 @@
-#include "server/wire/infer_tensor.h"
-
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "server/wire/column.h"
 #include "server/wire/data_type.h"
+#include "server/wire/infer.h"
 #include "server/wire/reader.h"
 
 namespace colcast {

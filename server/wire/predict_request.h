@@ -21,6 +21,11 @@
 
 namespace colcast {
 
+// Prefix of the names of indices: inputs of int64 [N] with each candidate's row of a domain.
+inline constexpr std::string_view kRowTo = "row_to_";
+
+inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
+
 struct ModelSpec {
   std::string name;
   std::optional<int64_t> version;

@@ -1,3 +1,4 @@
+// engine/fuzz/wire_fuzz.cc compares what is read with protobuf and TensorFlow.
 #include "server/wire/predict_request.h"
 
 #include <gmock/gmock.h>
@@ -96,90 +97,6 @@ TEST(DecodePredictRequestTest, TheLastOfRepeatedKeysWinsAndKeepsTheFirstPlace) {
   });
 }
 
-TEST(DecodePredictRequestTest, AnInputMayLackItsKeyOrItsValue) {
-  Decode(BytesField(2, BytesField(2, VarintField(1, 9))) + BytesField(2, BytesField(1, "a")),
-         [](const DecodedRequest& request) {
-           ASSERT_EQ(request.columns().size(), 2u);
-           EXPECT_EQ(request.columns()[0].name, "");
-           EXPECT_EQ(request.columns()[0].dtype, DT_INT64);
-           EXPECT_EQ(request.columns()[1].name, "a");
-           EXPECT_EQ(request.columns()[1].dtype, DT_INVALID);
-         });
-}
-
-TEST(DecodePredictRequestTest, TheLastKeyOfAnInputCountsAndItsValuesMerge) {
-  const std::string entry =
-      BytesField(1, "old") + BytesField(2, VarintField(1, 9) + Shape(Dim(2))) +
-      BytesField(2, Shape(Dim(3) + VarintField(3, 1)) + BytesField(10, Varints({1, 2}))) +
-      BytesField(1, "new") + BytesField(2, BytesField(4, "content") + VarintField(10, 3));
-  Decode(BytesField(2, entry), [](const DecodedRequest& request) {
-    ASSERT_EQ(request.columns().size(), 1u);
-    const Column& column = request.columns()[0];
-    EXPECT_EQ(column.name, "new");
-    EXPECT_EQ(column.dtype, DT_INT64);
-    EXPECT_TRUE(column.unknown_rank);
-    EXPECT_THAT(column.dims, ElementsAre(2, 3));
-    EXPECT_EQ(column.values.count, 3);
-    EXPECT_EQ(column.values.tensor_content.ToString(), "content");
-  });
-}
-
-TEST(DecodePredictRequestTest, ModelSpecsMerge) {
-  const std::string message = BytesField(1, BytesField(1, "old") + BytesField(3, "signature")) +
-                              BytesField(1, BytesField(1, "new"));
-  Decode(message, [](const DecodedRequest& request) {
-    EXPECT_EQ(request.model_spec.name, "new");
-    EXPECT_EQ(request.model_spec.signature_name, "signature");
-  });
-}
-
-TEST(DecodePredictRequestTest, OfVersionAndVersionLabelTheLaterCounts) {
-  const std::string version = BytesField(2, VarintField(1, 7));
-  const std::string empty_version = BytesField(2, "");
-  const std::string label = BytesField(4, "stable");
-  Decode(BytesField(1, version + label), [](const DecodedRequest& request) {
-    EXPECT_EQ(request.model_spec.version_label, "stable");
-    EXPECT_FALSE(request.model_spec.version.has_value());
-  });
-  Decode(BytesField(1, label + empty_version), [](const DecodedRequest& request) {
-    EXPECT_EQ(request.model_spec.version, 0);
-    EXPECT_FALSE(request.model_spec.version_label.has_value());
-  });
-  Decode(BytesField(1, version + empty_version),
-         [](const DecodedRequest& request) { EXPECT_EQ(request.model_spec.version, 7); });
-}
-
-TEST(DecodePredictRequestTest, SkipsUnknownFieldsAndKnownOnesOfAnotherWireType) {
-  const std::string unknown = VarintField(99, 1) + BytesField(100, "?") + Tag(101, kFixed32Type) +
-                              "1234" + Tag(102, kStartGroupType) + Tag(102, kEndGroupType);
-  const std::string tensor = unknown + VarintField(3, 5) + VarintField(2, 1) +
-                             Tag(1, kFixed32Type) + "1234" + VarintField(1, 9);
-  const std::string message =
-      unknown + VarintField(1, 1) + VarintField(2, 1) + VarintField(3, 1) +
-      BytesField(2, unknown + VarintField(1, 1) + BytesField(1, "a") + BytesField(2, tensor));
-  Decode(message, [](const DecodedRequest& request) {
-    ASSERT_EQ(request.columns().size(), 1u);
-    EXPECT_EQ(request.columns()[0].name, "a");
-    EXPECT_EQ(request.columns()[0].dtype, DT_INT64);
-    EXPECT_THAT(request.columns()[0].dims, IsEmpty());
-  });
-}
-
-TEST(DecodePredictRequestTest, KeepsDtypesItDoesNotKnow) {
-  Decode(Input("a", VarintField(1, 109)) + Input("b", VarintField(1, uint64_t(-1))),
-         [](const DecodedRequest& request) {
-           EXPECT_EQ(static_cast<int>(request.columns()[0].dtype), 109);
-           EXPECT_EQ(static_cast<int>(request.columns()[1].dtype), -1);
-         });
-}
-
-TEST(DecodePredictRequestTest, KeepsDimensionsAsTheyCame) {
-  Decode(Input("a", Shape(Dim(-1) + BytesField(2, BytesField(2, "name")))),
-         [](const DecodedRequest& request) {
-           EXPECT_THAT(request.columns()[0].dims, ElementsAre(-1, 0));
-         });
-}
-
 TEST(DecodePredictRequestTest, FieldsForOtherServersAreNotLookedInto) {
   Decode(BytesField(5, "\xff") + BytesField(6, "\xff") + BytesField(7, "\xff") +
              Input("x", BytesField(14, "\xff") + BytesField(15, "\xff")),
@@ -206,32 +123,6 @@ TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
   ExpectRefused(BytesField(1, BytesField(1, "\xff")), "not valid UTF-8 (field 1.1, byte 4 of 5)");
   ExpectRefused(Input("a", Shape(BytesField(2, BytesField(2, "\xff")))),
                 "input \"a\": not valid UTF-8 (field 2.2.2.2.2, byte 13 of 14)");
-}
-
-// The entries of a map also count as a level.
-TEST(DecodePredictRequestTest, GroupsNestAsDeepAsInProtobuf) {
-  const auto accepts = [](const std::string& message) {
-    DecodedRequest request;
-    return DecodePredictRequest(Bytes(message), &request).ok();
-  };
-  const auto groups = [](int levels) {
-    std::string body;
-    for (int i = 0; i < levels; ++i) {
-      body = Tag(99, kStartGroupType) + body + Tag(99, kEndGroupType);
-    }
-    return body;
-  };
-  const auto in_value = [](const std::string& body) { return BytesField(2, BytesField(2, body)); };
-  EXPECT_TRUE(accepts(groups(100)));
-  EXPECT_FALSE(accepts(groups(101)));
-  EXPECT_TRUE(accepts(BytesField(1, groups(99))));  // model_spec
-  EXPECT_FALSE(accepts(BytesField(1, groups(100))));
-  EXPECT_TRUE(accepts(BytesField(2, groups(99))));  // inputs
-  EXPECT_FALSE(accepts(BytesField(2, groups(100))));
-  EXPECT_TRUE(accepts(in_value(groups(98))));
-  EXPECT_FALSE(accepts(in_value(groups(99))));
-  EXPECT_TRUE(accepts(in_value(Shape(BytesField(2, groups(96))))));
-  EXPECT_FALSE(accepts(in_value(Shape(BytesField(2, groups(97))))));
 }
 
 TEST(PredictRequestTest, ForgetsTheRequestBefore) {

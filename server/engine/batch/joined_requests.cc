@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/numeric/bits.h"
+#include "server/base/scratch.h"
 #include "server/engine/batch/example_strings.h"
 #include "server/engine/batch/stacked_batch.h"
 #include "server/engine/program/program.h"
@@ -86,6 +87,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
 // values. Sets the longest ones.
 bool ReadLists(const Programs& programs, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
+  const FreeIfLarge free_lengths(&lengths);
   const ListColumns& lists = programs.signature().lists();
   const absl::Span<const Input* const> columns = joinable->batch->columns;
   for (size_t i = 0; i < columns.size(); ++i) {

@@ -153,6 +153,18 @@ int64_t AllValues(const TensorProto& proto) {
          static_cast<int64_t>(proto.float8_val().size());
 }
 
+// The number of values in the dtype's own typed field; a complex number has two.
+int64_t OwnValues(const TensorProto& proto) {
+  switch (proto.dtype()) {
+    case tensorflow::DT_COMPLEX64:
+      return proto.scomplex_val_size();
+    case tensorflow::DT_COMPLEX128:
+      return proto.dcomplex_val_size();
+    default:
+      return SentValues(proto);
+  }
+}
+
 // `parsed` is a TensorProto by descriptor.
 OracleColumn ReadColumn(Message* parsed) {
   for (const char* const hidden : {"resource_handle_val", "variant_val"}) {
@@ -175,7 +187,7 @@ OracleColumn ReadColumn(Message* parsed) {
   const bool has_content = !proto.tensor_content().empty();
   column.refused_on_purpose = column.unknown_rank || (count == 0 && has_content) ||
                               (!has_content && SentValues(proto) > count) ||
-                              AllValues(proto) > (has_content ? 0 : SentValues(proto));
+                              AllValues(proto) > (has_content ? 0 : OwnValues(proto));
   if (count > kMaxElements) {
     column.verdict = Verdict::kTooLarge;
     return column;

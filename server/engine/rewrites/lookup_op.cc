@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/scratch.h"
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_rows.h"
 #include "server/engine/rewrites/lookup_tables.h"
@@ -200,6 +201,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     const int64_t step = std::max<int64_t>(1, kIdsAtOnce / std::max<int64_t>(1, part.values));
     thread_local std::vector<int64_t> ids;
     thread_local std::vector<float> weights;
+    const FreeIfLarge free_ids(&ids);
+    const FreeIfLarge free_weights(&weights);
     const bool hides = part.feature->chain.Hides();
     for (int64_t row = 0; row < count; row += step) {
       const int64_t begin = (first + row) * part.values;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/base/scratch.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -109,6 +110,7 @@ Bfloat16Weights::Bfloat16Weights(const float* weights, int64_t depth, int64_t wi
 void Bfloat16Weights::Multiply(const float* inputs, int64_t rows,
                                absl::Span<const float* const> added, bool relu, float* out) const {
   thread_local std::vector<uint16_t> rounded;
+  const FreeIfLarge free_rounded(&rounded);
   rounded.resize(rows * pairs() * 2);
   for (int64_t row = 0; row < rows; ++row) {
     RoundRow(inputs + row * depth_, depth_, rounded.data() + row * pairs() * 2);

@@ -1,6 +1,6 @@
 // Options of a call to a servable, for all APIs.
-#ifndef COLCAST_SERVER_INFERENCE_CALL_H_
-#define COLCAST_SERVER_INFERENCE_CALL_H_
+#ifndef COLCAST_SERVER_INFERENCE_CALL_OPTIONS_H_
+#define COLCAST_SERVER_INFERENCE_CALL_OPTIONS_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ struct CallOptions {
 
 }  // namespace colcast::inference
 
-#endif  // COLCAST_SERVER_INFERENCE_CALL_H_
+#endif  // COLCAST_SERVER_INFERENCE_CALL_OPTIONS_H_

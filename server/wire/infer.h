@@ -1,17 +1,35 @@
-// Turns a tensor of the Open Inference Protocol into a column, for gRPC and REST.
-#ifndef COLCAST_SERVER_WIRE_INFER_TENSOR_H_
-#define COLCAST_SERVER_WIRE_INFER_TENSOR_H_
+// The Open Inference Protocol: decodes inference.ModelInferRequest into a request's columns, and
+// writes ModelInferResponse as predict_response.h does. Values are answered in raw_output_contents,
+// as in Triton.
+#ifndef COLCAST_SERVER_WIRE_INFER_H_
+#define COLCAST_SERVER_WIRE_INFER_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "server/base/status.h"
 #include "server/wire/bytes.h"
-#include "server/wire/data_type.h"
 #include "server/wire/predict_request.h"
+#include "server/wire/predict_response.h"
 #include "server/wire/reader.h"
 
 namespace colcast {
+
+inline constexpr char kSignatureParameter[] = "signature_name";
+
+// Like DecodePredictRequest(), but stricter, as the protocol demands: also returns
+// INVALID_ARGUMENT, naming the input, if an input has more or fewer values than its shape; if a
+// request has raw and typed contents; if it has more or fewer raw contents than inputs; and if an
+// input or parameter is invalid or repeated.
+Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
+                          size_t max_columns = std::numeric_limits<size_t>::max());
+
+// Returns INTERNAL, naming the output, if the protocol has no name for its dtype.
+Status WriteInferResponse(const PredictResponse& response, const MakeBuffer& make);
+
+// The rest serves the decoder and its tests (infer_tensor.cc).
 
 // The wire type of a value in a field of InferTensorContents, if it is not packed.
 WireType UnpackedTypeOfContents(uint32_t field);
@@ -42,4 +60,4 @@ Status CheckInferParameter(std::string_view name);
 
 }  // namespace colcast
 
-#endif  // COLCAST_SERVER_WIRE_INFER_TENSOR_H_
+#endif  // COLCAST_SERVER_WIRE_INFER_H_
