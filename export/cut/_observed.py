@@ -185,15 +185,16 @@ class Observed:
 
     def user_facts(self, late: str) -> Mapping[str, Fact]:
         """Facts about tensors that late signature `late` computes from the user's single row."""
-        found = {}
+        found: dict[str, Fact] = {}
         for name, node in self.graph.nodes.items():
             if self.colours.of[name] != USER or node.op == "Placeholder":
                 continue
             outputs = self.session.graph.get_operation_by_name(name).outputs
             facts = [at_one_row(self.watched.facts[tensor.name]) for tensor in outputs]
-            if None not in facts:
+            known = [fact for fact in facts if fact is not None]
+            if len(known) == len(facts):
                 names = (f"{late}/user/{tensor.name}" for tensor in outputs)
-                found.update(zip(names, facts, strict=True))
+                found.update(zip(names, known, strict=True))
         return found
 
     def exactly(self) -> "Observed":

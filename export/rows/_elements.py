@@ -82,8 +82,10 @@ def _computed(op: str, one: Axis, other: Axis) -> Axis | None:
         if factor in rest:
             rest.remove(factor)
             continue
-        whole = [n for n in rest if isinstance(n, int) and isinstance(factor, int)]
-        whole = [n for n in whole if factor and n % factor == 0]
+        whole = [n for n in rest if isinstance(n, int)]
+        if not isinstance(factor, int) or not factor:
+            return None
+        whole = [n for n in whole if n % factor == 0]
         if not whole:
             return None
         rest[rest.index(whole[0])] = whole[0] // factor
@@ -176,7 +178,7 @@ def select(op: Op) -> Fact:
 
 
 @rule("BiasAdd", "BiasAddV1")
-def bias_add(op: Op) -> Fact:
+def bias_add(op: Op) -> Fact | list[Fact]:
     if op.type == "BiasAdd" and op.attr("data_format") != b"NHWC":
         raise Mixes("the bias is along the second dimension")
     return elementwise(op)

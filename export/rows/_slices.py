@@ -77,7 +77,7 @@ def strided_slice(op: Op) -> Fact:
         start, stop = (None if mask[m] & 1 else of[0] for m, of in (("begin", begin), ("end", end)))
         if len(begin) > 1 or mask["ellipsis"] or mask["new_axis"]:
             raise Mixes("sizes are reshaped")
-        if not all(isinstance(n, int | None) for n in (start, stop)):
+        if isinstance(start, tuple) or isinstance(stop, tuple):
             raise Mixes("which sizes it chooses is unknown")
         if fact.kind == "splits":
             return _of_splits(fact, (start, stop, step[0]), mask["shrink_axis"])
@@ -105,6 +105,8 @@ def strided_slice(op: Op) -> Fact:
         number += 1
         start, stop = None if has["begin"] else begin[place], None if has["end"] else end[place]
         if fact.kind == "indices" and number == 2:
+            if isinstance(start, tuple) or isinstance(stop, tuple):
+                raise Mixes("which positions it chooses depends on the run")
             alone = bool(has["shrink_axis"])
             which = range(len(of_indices))
             of_indices = [which[start or 0]] if alone else list(which[start : stop : step[place]])
@@ -127,7 +129,7 @@ def strided_slice(op: Op) -> Fact:
 
 
 def _sliced(
-    op: Op, number: int, each: Axis, part: Sequence[int | Axis | None]
+    op: Op, number: int, each: Axis, part: tuple[int | Axis | None, int | Axis | None, int]
 ) -> tuple[Axis, frozenset[str]]:
     """The size of a part of a dimension, and lists whose length decides which entries it has."""
     start, stop, step = part
