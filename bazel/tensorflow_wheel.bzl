@@ -86,6 +86,7 @@ def _com_google_absl_impl(context):
     context.file("WORKSPACE", "workspace(name = \"com_google_absl\")\n")
     for package, names in {
         "absl/container": ["flat_hash_map", "inlined_vector"],
+        "absl/functional": ["function_ref"],
         "absl/status": ["status", "statusor"],
         "absl/strings": ["strings"],
         "absl/types": ["span"],
