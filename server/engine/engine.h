@@ -31,7 +31,7 @@ enum class GraphOptimization {
 };
 
 // Which signature answers requests to a tf.Example signature that has exported columnar signatures
-// (docs/tf_examples.md).
+// (docs/late.md).
 enum class ExampleTranscoding {
   kOff,    // the signature itself
   kExact,  // `columnar` or `columnar_exact`: bit-identical
@@ -61,7 +61,7 @@ struct Options {
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
   int64_t max_expanded_bytes = int64_t{1} << 30;  // tensors of all inputs, beyond the bytes sent
-  // Memory for the cached states of users and items, of all models together (docs/states.md). 0
+  // Memory for the cached states of users and items, of all models together (docs/stages.md). 0
   // turns the cache off.
   int64_t user_state_bytes = int64_t{64} << 20;
   int64_t item_state_bytes = int64_t{64} << 20;

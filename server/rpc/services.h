@@ -19,7 +19,7 @@ inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionServi
 http2::Methods PredictionMethods(const Backend& backend, Offload* offload);
 
 // inference.GRPCInferenceService: the Open Inference Protocol, version 2, used by clients of KServe
-// and Triton (docs/inference_protocol.md).
+// and Triton (docs/wire.md).
 
 inline constexpr char kInferenceService[] = "inference.GRPCInferenceService";
 

@@ -1,5 +1,5 @@
 // Answers rows from a cache of earlier answers, for signatures whose rows are independent
-// (docs/states.md).
+// (docs/stages.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_ROWS_PROGRAM_H_
 

@@ -1,5 +1,5 @@
 // Runs a late signature as stages: computes the states of users, items and further domains, then
-// scores the candidates. Cached states are not computed again (docs/states.md).
+// scores the candidates. Cached states are not computed again (docs/stages.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 
