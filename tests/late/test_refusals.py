@@ -1,5 +1,6 @@
 """A refusal gives its reason and leaves the model unchanged."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import tensorflow as tf
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._observed import Observed, observe
 from colcast.export.graph._errors import ExportError
+from colcast.export.rows import Fact
 
 Columns = dict[str, Any]
 COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}
@@ -89,7 +91,14 @@ def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disables the independence rule: trial runs alone find the user part, so the proof fails."""
-    monkeypatch.setattr("colcast.export.cut._observed.facts_of", lambda *_: {})
+
+    class NoFacts(dict[str, Fact]):
+        def __missing__(self, _: str) -> Fact:
+            return Fact("mixed", why="the rule is disabled")
+
+    monkeypatch.setattr(
+        "colcast.export.cut._observed.Walk", lambda *_: SimpleNamespace(facts=NoFacts())
+    )
 
 
 @pytest.mark.usefixtures("without_the_rule")

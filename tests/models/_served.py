@@ -85,8 +85,11 @@ def _build_ranker(folder: Path, weight: float = 1.0, waits: bool = False) -> Non
     module.weight = tf.Variable(weight)
 
     def score(user: Any, item: Any, user_name: Any, item_name: Any) -> dict[str, Any]:
-        tag = tf.strings.regex_replace(user_name, "^(.).*$", r"\1") + ":" + item_name
-        return {"score": 100 * module.weight * user + item, "tag": tag}
+        # Pack refuses one row beside several, so the server must repeat it.
+        names = tf.stack([tf.strings.regex_replace(user_name, "^(.).*$", r"\1"), item_name], 1)
+        parts = tf.stack([100 * module.weight * user, item], 1)
+        tag = tf.strings.reduce_join(names, 1, separator=":")
+        return {"score": tf.reduce_sum(parts, 1), "tag": tag}
 
     def wait(path: Any) -> dict[str, Any]:
         with tf.control_dependencies([tf.io.write_file(path, "")]):

@@ -151,7 +151,7 @@ class Defaulted(tf.Module):
         ]
     )
     def score(self, item, user):
-        return {"score": item + tf.reduce_sum(user, axis=1)}
+        return {"score": tf.reduce_sum(tf.concat([item[:, None], user], 1), axis=1)}
 
 
 def test_short_lists_count_together(limited_stubs, ranker_inputs):

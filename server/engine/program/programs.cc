@@ -125,6 +125,8 @@ absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) c
     const std::vector<int> one_row = received->OneRowInputs(signature_->inputs());
     if (one_row.empty() || signature_->NeedsRepeated(one_row, received->outputs)) return by_rule;
   }
+  // The limits hold however the request runs.
+  if (absl::IsResourceExhausted(by_rule)) return by_rule;
   if (absl::Status status = received->Plan(*signature_->as_sent()); !status.ok()) {
     return by_rule.ok() ? status : by_rule;
   }
