@@ -38,8 +38,8 @@ def metrics(server: ServerProcess) -> list[str]:
 def ended(folder: Path, *options: str) -> tuple[dict[str, dict[str, str]], str]:
     """Runs Locust to its end; returns the comparison's lines by format, and the printed text."""
     command = [*HEADLESS, "--csv", str(folder / "run"), "--json-file", str(folder / "run")]
-    # Importing readline sets COLUMNS outside of os.environ, and the table would be cut.
-    environment = dict(os.environ)
+    # With COLUMNS, which readline and test runners set, the table would be cut.
+    environment = {name: text for name, text in os.environ.items() if name != "COLUMNS"}
     ran = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=120, env=environment
     )
