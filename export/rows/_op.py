@@ -70,7 +70,7 @@ class Op:
         return number % rank
 
     def open(self, number: object = "") -> Axis:
-        """A size of which nothing is known but that it is the same in every run."""
+        """A size that is unknown but the same in every run."""
         return (f"?{self.name}/{number}",)
 
     def declared(self, output: int, number: int) -> Axis:

@@ -80,7 +80,7 @@ def regrouped(factors: Sequence[Factor], wanted: Sequence[Axis | None]) -> Axes:
 
 
 def _opened(factors: list[Factor], wanted: Sequence[Axis | None]) -> list[Factor]:
-    """Replaces what follows the rows by what is wanted, as the sizes must be equal in every run."""
+    """Gives the dimensions after the rows the wanted sizes, which are equal in every run."""
     rows = [number for number, factor in enumerate(factors) if has_rows((factor,))]
     before = factors[: rows[0] + 1] if rows else []
     others = dim(*flat(wanted))

@@ -53,7 +53,7 @@ class Walk:
         self._known: set[str] = set()  # tensors with the same numbers in every run
         self._origins: dict[str, str] = {}
         weights = computed_from_weights(graph)
-        optional: set[str] = set()  # nodes of which rows decide whether they run
+        optional: set[str] = set()  # nodes that run only if rows say so
         for name, node in graph.nodes.items():
             sources = data_inputs(node)
             if not optional.isdisjoint(map(producer, node.input)):

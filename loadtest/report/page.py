@@ -59,7 +59,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "difference": lambda value: "infinite" if value is None else f"{value:.3g}",
     "rate": _rate,
 }
-"""The filters of pages with figures, in which None stands for what was not measured."""
+"""The filters of pages with figures, in which None is a figure that was not measured."""
 
 
 def _figures(report: Mapping[str, Any]) -> list[Drawn]:

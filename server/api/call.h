@@ -56,7 +56,7 @@ class Codec {
   // Returns RESOURCE_EXHAUSTED if the client's host already has too many unread answers. `since` is
   // when the call was received.
   virtual Status CheckClientReads(scheduling::Clock::time_point since) const = 0;
-  // Decides whether to send what was written or the error. If the answer cannot be sent, sets
+  // Decides whether to send the answer or the error. If the answer cannot be sent, sets
   // *status to the error. Records the sizes of request and answer.
   virtual void Settle(metrics::CallRecord* record, Status* status) = 0;
   // Sends what Settle() decided. Called once.

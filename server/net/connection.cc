@@ -85,7 +85,10 @@ void Connection::TakeTurn() {
   const auto begin = is_measured ? CpuTimeOfThisThread() : std::chrono::nanoseconds(0);
   use_ = {};
   Try(work);
-  if (use_.calls > 0) called_ = had_call_ = true;
+  if (use_.calls > 0) {  // stores had_call_ only once, because other threads read it
+    called_ = true;
+    if (!had_call_.load(std::memory_order_relaxed)) had_call_ = true;
+  }
   const auto paid = use_.calls * kPaidByCall + static_cast<int64_t>(use_.bytes) * kPaidByByte;
   const bool is_waste = use_.items * kCostOfItem > paid;
   if (is_waste && is_measured) {
