@@ -4,7 +4,8 @@
 # make fuzz  the independence rule, the wire format against protobuf and TensorFlow, HTTP/2, REST, files: FUZZ_SECONDS (60) each
 # make bazel the packages that the fork gets, built and tested by Bazel (docs/compatibility.md)
 # make docs  the documentation as a site, in build/site
-# make wheels  colcast and colcast-server as wheels, in build/wheels
+# make wheels  colcast and colcast-server as wheels, in build/wheels; compiles nothing after make demo
+#              (only for .venv's TensorFlow; make release adds the other release)
 # make release  wheels, image, bill of materials, notes and checksums, in build/release
 # make fork  TF Serving's tree with our patches added, to build with Bazel (docs/compatibility.md)
 .PHONY: setup environment setup-estimator setup-jax demo test lint bench fuzz docs bazel wheels release fork fork-check clean

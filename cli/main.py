@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -110,7 +111,8 @@ class _Subcommands(click.Group):
         "max_content_width": 100,
         "token_normalize_func": lambda name: name.replace("_", "-"),
     },
-    epilog="colcast SUBCOMMAND --help explains every option.",
+    epilog="colcast SUBCOMMAND --help explains every option. The documentation, docs/*.md, is in "
+    f"{Path(__file__).resolve().parents[1] / 'docs'}.",
 )
 @click.version_option(package_name="colcast", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -172,8 +174,10 @@ _TENSORFLOW = "pip install tensorflow-cpu, or tensorflow, of the release that yo
 def _install(extra: str) -> str:
     """The command that adds an extra to this distribution, for the way it was installed."""
     origin = distribution("colcast").read_text("direct_url.json")
-    if origin is None:
-        return f"pip install 'colcast[{extra}]'"
+    if origin is None:  # from an index or --find-links; another project may own the name on PyPI
+        return (
+            f"pip install 'colcast[{extra}] @ file:///FOLDER/WHEEL', the wheel that you installed"
+        )
     found = json.loads(origin)
     if found.get("dir_info", {}).get("editable"):
         return f"pip install -e '{url2pathname(urlparse(found['url']).path)}[{extra}]'"

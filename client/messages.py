@@ -59,6 +59,7 @@ _TABLE: dict[str, dict[str, tuple[int, str]]] = {
         "name": (1, "string"),
         "version": (2, "Int64Value"),
         "signature_name": (3, "string"),
+        "version_label": (4, "string"),
     },
     "PredictRequest": {
         "model_spec": (1, "ModelSpec"),

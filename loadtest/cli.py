@@ -42,7 +42,21 @@ _measuring = section("Measuring")
 _report = section("Report")
 
 
+def _print_locust_file(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(Path(__file__).resolve().with_name("locust") / "locustfile.py")
+        ctx.exit()
+
+
 @click.command(cls=Command, epilog=_EXAMPLES)
+@click.option(
+    "--locust-file",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_locust_file,
+    help='Print the file for Locust and exit: locust -f "$(colcast loadtest --locust-file)"',
+)
 @_tested(
     "--target",
     "targets",

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Builds both distributions as wheels: scripts/wheels.sh [DIRECTORY], by default build/wheels. The
-# server's wheel contains an engine for .venv's TensorFlow and for each other release in
-# requirements/tensorflow_releases.py.
+# Builds both distributions as wheels: scripts/wheels.sh [--all] [DIRECTORY], by default build/wheels. The server's wheel
+# contains what is built in build/server, with an engine for .venv's TensorFlow. With --all, it also contains engines for
+# the other releases in requirements/tensorflow_releases.py; each is compiled in a folder of its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p build
 exec 9> build/wheels.lock # only one at a time, because tests that run in parallel share the folders
 flock 9
+all=
+[ "${1:-}" != --all ] || { all=yes; shift; }
 wheels=$(realpath -m "${1:-build/wheels}")
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
@@ -16,6 +18,7 @@ build=("${pip[@]}" wheel --no-deps --no-build-isolation)
 own=$("$COLCAST_PYTHON" -c 'from importlib.metadata import version as v; print(v("tensorflow-cpu"))')
 for release in $("$COLCAST_PYTHON" requirements/tensorflow_releases.py); do
   [ "$release" != "$own" ] || continue
+  [ "$all" ] || { echo "without an engine for TensorFlow $release, which scripts/wheels.sh --all compiles"; continue; }
   beside=build/tensorflow-$release
   [ -f "$beside.log" ] || "${pip[@]}" install --no-deps --target "$beside" "tensorflow-cpu==$release"
   cmake -S . -B "build/server-$release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOLCAST_PYTHON="$COLCAST_PYTHON" \

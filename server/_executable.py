@@ -46,7 +46,8 @@ def _find(name: str, folders: list[Path]) -> Path:
             return folder / name
     places = ", ".join(str(folder) for folder in folders)
     raise ServerNotBuiltError(
-        f"{name} not found in {places}: pip install colcast-server, or `make setup` in a checkout"
+        f"{name} not found in {places}: install the wheel colcast_server-*.whl of the same release,"
+        " or call `make setup` in a checkout"
     )
 
 

@@ -141,6 +141,7 @@ def _addressed(request: Request, model: str, version: int | None, signature: str
     if signature:
         spec.signature_name = signature
     spec.ClearField("version")
+    spec.ClearField("version_label")
     if version is not None:
         spec.version.value = version
     return replace(request, payload=addressed.SerializeToString())

@@ -1,1 +1,1 @@
-"""Locust users that send ranking requests: `locust -f loadtest/locust/locustfile.py`."""
+"""Locust users that send ranking requests: `locust -f "$(colcast loadtest --locust-file)"`."""

@@ -1,7 +1,7 @@
 """Locust users that send ranking requests, one class per format. Each waits for its answers.
 
-  locust -f loadtest/locust/locustfile.py --host 127.0.0.1:8500 --model movies --turns 5
-  locust -f loadtest/locust/locustfile.py,my_shape.py --mix example=1,late=3 ...
+  locust -f "$(colcast loadtest --locust-file)" --host 127.0.0.1:8500 --model movies --turns 5
+  locust -f "$(colcast loadtest --locust-file),my_shape.py" --mix example=1,late=3 ...
 
 All features of Locust work: its web page, --headless, --csv, --master and --worker. A run ends with
 a comparison of the formats. Users that wait for answers hide an overload, which `colcast loadtest

@@ -15,7 +15,7 @@ tag=$(git describe --exact-match --match "v$version" 2>/dev/null || true)
 rm -rf "$folder"
 mkdir -p "$folder"
 say "wheels"
-scripts/wheels.sh "$folder"
+scripts/wheels.sh --all "$folder"
 say "ARM64"
 scripts/check_arm64.sh
 say "image"

@@ -168,7 +168,10 @@ def test_a_missing_dependency_is_named_with_its_install_command(capsys, monkeypa
 @pytest.mark.parametrize(
     ("origin", "command"),
     [
-        (None, "pip install 'colcast[export]'"),
+        (
+            None,
+            "pip install 'colcast[export] @ file:///FOLDER/WHEEL', the wheel that you installed",
+        ),
         (
             {"url": "file:///wheels/colcast-1-py3-none-any.whl", "archive_info": {}},
             "pip install 'colcast[export] @ file:///wheels/colcast-1-py3-none-any.whl'",

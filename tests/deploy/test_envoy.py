@@ -98,15 +98,25 @@ class Envoy:
 
 
 @contextmanager
-def envoy_before(servers: Sequence[ServerProcess], folder: Path) -> Iterator[Envoy]:
-    """An Envoy on free ports of 127.0.0.1 in front of these servers, all of them healthy."""
-    found = copy.deepcopy(CONFIGURATION)
+def envoy_before(
+    servers: Sequence[ServerProcess],
+    folder: Path,
+    canary: Sequence[ServerProcess] = (),
+    configuration: Any = CONFIGURATION,
+) -> Iterator[Envoy]:
+    """An Envoy on free ports of 127.0.0.1 in front of these servers, all of them healthy.
+
+    The clusters `grpc_canary` and `rest_canary` of the configuration have the servers of `canary`.
+    """
+    found = copy.deepcopy(configuration)
     found["admin"]["address"]["socket_address"]["port_value"] = 0
     for listener in found["static_resources"]["listeners"]:
         listener["address"]["socket_address"] = {"address": "127.0.0.1", "port_value": 0}
     for cluster in found["static_resources"]["clusters"]:
         (endpoints,) = cluster["load_assignment"]["endpoints"]
-        endpoints["lb_endpoints"] = [_endpoint(one, cluster["name"]) for one in servers]
+        protocol, _, of_canary = cluster["name"].partition("_")
+        behind = canary if of_canary else servers
+        endpoints["lb_endpoints"] = [_endpoint(one, protocol) for one in behind]
     folder.mkdir()
     (folder / "envoy.yaml").write_text(yaml.safe_dump(found))
     command = [ENVOY, "-c", "envoy.yaml", "--admin-address-path", "admin", "--concurrency", "2"]
@@ -115,6 +125,8 @@ def envoy_before(servers: Sequence[ServerProcess], folder: Path) -> Iterator[Env
         try:
             envoy = Envoy(folder)
             wait_until(lambda: envoy.healthy() == len(servers))
+            of_canary = "cluster.grpc_canary.membership_healthy"
+            wait_until(lambda: envoy.stat(of_canary) == len(canary))
             yield envoy
         finally:
             process.terminate()

@@ -38,6 +38,13 @@ def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) 
     return report
 
 
+def test_locusts_file_is_found_wherever_colcast_is_installed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["loadtest", "--locust-file"]) == 0
+    assert "--turns" in Path(capsys.readouterr().out.strip()).read_text()
+
+
 def three_requests(folder: Path) -> Path:
     """Writes a recording of three requests as tf.Examples, each with four candidates."""
     log = folder / "log.tfrecord"

@@ -47,13 +47,16 @@ def changed_bucket() -> int:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A recording of requests to another model, in a version that the server does not have."""
+    """A recording of requests to another model, in a version or with a label that it lacks."""
     log = tmp_path_factory.mktemp("recorded") / "log.tfrecord"
     with TFRecordWriter(str(log)) as writer:
-        for user, items in traffic():
+        for number, (user, items) in enumerate(traffic()):
             request = predict_pb2.PredictRequest()
             request.model_spec.name = "live"
-            request.model_spec.version.value = 77
+            if number == 1:
+                request.model_spec.version_label = "canary"
+            else:
+                request.model_spec.version.value = 77
             request.inputs["examples"].CopyFrom(
                 tf.make_tensor_proto(serialize_request(user, items))
             )
