@@ -104,7 +104,7 @@ class _Export:
             write_graph(folder, self._proto)
             if options.table_type:
                 self._progress(f"rounding tables to {options.table_type}")
-                write_rounded_tables(folder, self._meta_graph, options.table_type)
+                write_rounded_tables(folder, self._meta_graph)
             write_warmup(folder, EVERY_SERVER, [r for c in converted for r in c.warmup])
             write_warmup(folder, NATIVE_SERVER, [r for c in converted for r in c.warmup_once])
             report = ExportReport(

@@ -41,8 +41,8 @@ class ExportOptions:
       most_parity_bytes: scores are compared only if the variables have at most this many bytes,
           because comparing loads them; parsed features are always compared.
       seed: seed of the generated rows.
-      table_type: "int8" or "bfloat16" also writes float32 tables rounded to this type, which a
-          server may use instead.
+      table_type: "int8" also writes float32 tables rounded to this type, which a server may use
+          instead.
       unserved_signatures: signatures that no server of the model serves (the server's
         --unserved_signatures): a variable that only they write counts as a constant.
       measure_seconds: CPU seconds for measuring what requests cost; 0 measures nothing.
@@ -71,10 +71,10 @@ class ExportOptions:
             raise ExportError(f"exact: expected 'auto' or 'always', got {self.exact!r}")
         if self.patterns()[Side.CANDIDATE] and not self.late:
             raise ExportError("--context-features name inputs of the last stage: add --late")
-        if self.table_type not in (None, "int8", "bfloat16"):
-            raise ExportError(
-                f"table_type: expected 'int8', 'bfloat16' or None, got {self.table_type!r}"
-            )
+        if self.table_type == "bfloat16":
+            raise ExportError("--table-type bfloat16 was removed: use int8, half the size")
+        if self.table_type not in (None, "int8"):
+            raise ExportError(f"--table-type: expected 'int8', got {self.table_type!r}")
         if min(self.warmup, default=1) < 1:
             raise ExportError(f"--warmup: expected 1 row or more, got {min(self.warmup)}")
         if not 0 <= self.tolerance < math.inf:

@@ -158,7 +158,7 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
 )
 @_written(
     "--table-type",
-    type=click.Choice(["int8", "bfloat16"]),
+    metavar="int8",
     help="Also write the float32 tables of 1 MiB or more in this type, for servers with"
     " --graph_optimization=fast to map.",
 )

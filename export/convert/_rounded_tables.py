@@ -28,13 +28,13 @@ _ROWS_AT_ONCE = 1 << 16
 _LOOKUPS = ("Gather", "GatherV2", "ResourceGather")
 
 
-def write_rounded_tables(folder: Path, meta_graph: Any, table_type: str) -> None:
-    """Writes int8 or bfloat16 copies of a SavedModel's float32 tables of 1 MiB or more.
+def write_rounded_tables(folder: Path, meta_graph: Any) -> None:
+    """Writes int8 copies of a SavedModel's float32 tables of 1 MiB or more.
 
     Raises:
       ExportError: the model looks up rows in no such table.
     """
-    target = folder / table_type
+    target = folder / "int8"
     target.mkdir(exist_ok=True)
     index = np.frombuffer((folder / "variables" / "variables.index").read_bytes(), np.uint8)
     with TemporaryDirectory(dir=folder) as work:
@@ -42,20 +42,13 @@ def write_rounded_tables(folder: Path, meta_graph: Any, table_type: str) -> None
         signatures = [name for name in meta_graph.signature_def if not name.startswith("__")]
         with loaded(folder, meta_graph, signatures) as session:
             for name, values in _looked_up(session):
-                tensors = _in_int8(values) if table_type == "int8" else _in_bfloat16(values)
-                named = {f"{kind}/{name}": tensor for kind, tensor in tensors.items()}
+                named = {f"{kind}/{name}": tensor for kind, tensor in _in_int8(values).items()}
                 parts.append(_save(Path(work) / str(len(parts)), named))
         if len(parts) == 1:
             raise ExportError("the model looks up rows in no float32 table of 1 MiB or more")
         prefix = str(target / "tables")
         merge = tf.raw_ops.MergeV2Checkpoints
         _run(lambda: (merge(checkpoint_prefixes=parts, destination_prefix=prefix), {}))
-
-
-def _in_bfloat16(values: _Floats) -> _Tensors:
-    """Rounds a matrix to bfloat16; ties go to even."""
-    with np.errstate(invalid="ignore"):  # casting NaN would warn
-        return {"rows": values.astype(tf.bfloat16.as_numpy_dtype)}
 
 
 def _in_int8(values: _Floats) -> _Tensors:

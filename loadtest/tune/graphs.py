@@ -200,12 +200,11 @@ def _latest(base_path: Path) -> Path:
 def rewrite_sets(version: Path) -> Iterator[Sequence[str]]:
     """The sets of rewrites to try; the first that may be served is chosen, even if not the fastest.
 
-    Sets that save memory come first. If the export wrote rounded tables, other types are not tried.
+    Sets that save memory come first. int8 tables are tried only if the export wrote them.
     """
-    types = ("int8", "bfloat16")
-    for kind in [kind for kind in types if (version / kind).is_dir()] or types:
-        yield f"{kind} tables", _PRODUCTS
-        yield (f"{kind} tables",)
+    if (version / "int8").is_dir():
+        yield "int8 tables", _PRODUCTS
+        yield ("int8 tables",)
     yield (_PRODUCTS,)
 
 

@@ -166,7 +166,6 @@ def test_scores_that_rounding_moves_too_far_are_not_tuned(siamese, tmp_path: Pat
     printed = capsys.readouterr().out
     if has_bfloat16():
         assert "bfloat16 products: scores differ too much: differences up to" in printed
-    assert "int8 tables: the graphs have nothing to rewrite" in printed
     assert not (tmp_path / "tuned" / "graphs.json").exists()
 
 
