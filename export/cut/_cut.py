@@ -19,7 +19,8 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._independence import Independence, find_independence, rows_of
+from colcast.export.rows import Walk
+from colcast.export.rows._independence import Independence, judge, rows_of
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class Cut:
                 given = rows_of(stage.inputs, known)
             tensors = [*stage.outputs.values(), *stage.inputs.values()]
             graph = self._graph.with_nodes(nodes, tensors)
-            found[domain] = find_independence(graph, self._session, given, stage.outputs)
+            found[domain] = judge(Walk(graph, self._session, given).facts, stage.outputs)
         why = "rows of the {} domain may affect each other: {}"
         _check({d: "" if found[d].rows else why.format(d, found[d].why_not) for d in self.domains})
         return found

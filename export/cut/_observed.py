@@ -25,7 +25,7 @@ from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.graph._requests import DrawRows, Lengths, Request, Requests, without_a_value
 from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
-from colcast.export.rows._independence import at_one_row, once, rows_of
+from colcast.export.rows._independence import at_one_row, rows_of, shared
 
 _CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
 
@@ -124,8 +124,8 @@ class _Watched:
     def facts(self) -> Mapping[str, Fact]:
         """The independence rule's fact for every tensor."""
         graph, signature = self._session.graph, self._signature
-        rows, shared = {**signature.items, **signature.user}, signature.shared
-        given = {**rows_of(rows, graph), **once({}, shared, graph)}
+        rows = {**signature.items, **signature.user}
+        given = {**rows_of(rows, graph), **shared(signature.shared, graph)}
         return Walk(self._graph, self._session, given).facts
 
 

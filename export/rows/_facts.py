@@ -47,9 +47,9 @@ class Fact:
         pads: lists whose longest length in the run may affect the values.
         sizes: for "size": what each entry counts; None for -1. For "mixed": a lower bound. For
             "indices": not empty if positions may repeat.
-        of: for "ids" and "indices": a dimension. Else the role of a tensor for a list: "lengths",
-            "mask" (where it has entries), "splits", "starts", "ends", or "counts" for a column that
-            a client sends, as "ROLE:LIST"; "positions:" for 0, 1, 2, ...
+        of: for "ids" and "indices": a dimension. Else the role of a tensor for a list: "splits",
+            "starts", "ends", "lengths", "mask" (where it has entries), or "counts" for a column
+            that a client sends, as "ROLE:LIST"; "positions:" for 0, 1, 2, ...
         same: for "rows": the values are the same in every row and every run.
         why: for "mixed": the reason.
     """
@@ -81,6 +81,12 @@ class Fact:
         if self.kind not in ("fixed", "rows"):
             raise Mixes("the position of a row is used as a value")
         return self
+
+    def reshaped(self, axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> "Fact":
+        """The fact of the same entries, in the same order, in other dimensions."""
+        if self.kind in ("indices", "size", "splits"):
+            raise Mixes("positions or sizes are reshaped")
+        return checked(replace(self, axes=tuple(axes), pads=self.pads | more))
 
     def moved(self, axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> "Fact":
         """The fact of the same entries in other dimensions."""
@@ -151,10 +157,6 @@ def chosen(name: str, step: str) -> str:
 FILLED = "+"  # the step that adds an entry to each empty row
 
 
-def every_row_has_one(elements: Axis) -> bool:
-    return len(elements) == 1 and str(elements[0]).endswith(f"{_STEP}{FILLED}")
-
-
 def elements(name: str) -> Axis:
     return (f"elements:{name}",)
 
@@ -168,19 +170,28 @@ def list_of(axis: Axis) -> str:
     return str(axis[0]).removeprefix("elements:")
 
 
-def aligned(one: Axis, other: Axis) -> bool:
-    """Whether entries at the same position of two dimensions belong to the same row.
+UNSURE = " are equally long"
 
-    Those of two features do if the same steps chose their entries; see the package's assumption.
+
+def paired(one: Axis, other: Axis) -> frozenset[str]:
+    """What entries of two lists at the same position demand in order to belong to the same row.
+
+    The same steps chose them from two features, which must be equally long in every row. For a
+    single user they are, or the model fails; in a run of several rows the sums may be equal.
+
+    Raises:
+        Mixes: they may belong to different rows.
     """
-    if one == other:
-        return True
-    found = [str(each[0]) for each in (one, other) if len(each) == 1]
-    if len(found) < 2 or not all(each.startswith("elements:") for each in found):
-        return False
-    (a, steps, rest), (b, more, other_rest) = (each.partition(_STEP) for each in found)
-    of_features = not a.startswith("elements:?") and not b.startswith("elements:?")
-    return of_features and (steps, rest) == (more, other_rest)
+    found = [name.partition(":")[2] for name in names([one, other]) if name[:9] == "elements:"]
+    if len(found) < 2:
+        raise Mixes("different rows meet")
+    (a, *steps), (b, *more) = (name.split(_STEP) for name in found)
+    unsure = f"cannot tell whether {a.lstrip('?')} and {b.lstrip('?')}{UNSURE}"
+    if a == b:
+        raise Mixes("different rows meet")
+    if len(one) != 1 or len(other) != 1 or "?" in a[0] + b[0] or steps != more:
+        raise Mixes(unsure)
+    return frozenset([f"?{unsure}"])
 
 
 def is_open(axis: Axis) -> bool:
@@ -216,21 +227,12 @@ def verdict(fact: Fact) -> tuple[bool, tuple[str, ...] | str]:
         return False, fact.why
     one_each = fact.axes and fact.axes[0] == R and not has_rows(*fact.axes[1:])
     if fact.kind != "rows" or not one_each:
-        return False, f"it does not have one row of values per candidate: {shown(fact)}"
+        return False, f"it does not have one row of values per candidate: {fact.kind} {fact.axes}"
     lists = sorted(fact.pads | lists_in(fact.axes))
-    if made := [name for name in lists if name.startswith("?")]:
-        return False, f"it depends on the longest list that {made[0][1:]} makes for any row"
+    if made := [name[1:] for name in lists if name.startswith("?")]:
+        unsure = f"it depends on the longest list that {made[0]} makes for any row"
+        return False, made[0] if UNSURE in made[0] else unsure
     return True, tuple(lists)
-
-
-def shown(fact: Fact) -> str:
-    """A fact for messages."""
-    sizes = ["*".join(map(_shown, each)) or "1" for each in fact.axes]
-    return f"{fact.kind} [{', '.join(sizes)}]"
-
-
-def _shown(factor: Factor) -> str:
-    return str(factor).replace(_STEP, ",").replace(_EXPR, " by ")
 
 
 def values(facts: Iterable[Fact], axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> Fact:

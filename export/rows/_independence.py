@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._facts import Axis, Fact, R, dim, mixed, verdict
+from colcast.export.rows._facts import UNSURE, Axis, Fact, R, dim, mixed, verdict
 from colcast.export.rows._walk import Walk
 
 _LENGTH = "/length"
@@ -57,72 +57,45 @@ def rows_of(
     Args:
         columns: tensors by column name.
         graph: the graph with the tensors.
-        rows: the dimension of rows.
+        rows: the dimension of rows; () for the columns of one user.
         lists: whether columns of unknown width are lists. Otherwise rows share a run only if their
             columns have the same width, as for states.
     """
+    found = shared(columns, graph)
+    for name, tensor in columns.items():
+        if found[tensor].kind == "mixed":
+            continue
+        inner = list(found[tensor].axes[1:])
+        if lists and rows and graph.get_tensor_by_name(tensor).shape[1:2] == [None]:
+            inner[0] = (f"longest:{name}",)
+        # The column may hold a list's lengths; the converter's nodes tell whether it does.
+        of = name.removesuffix(_LENGTH)
+        role = f"counts:{of}" if lists and of != name and of in columns else None
+        found[tensor] = Fact("rows" if rows else "fixed", (rows, *inner), of=role)
+    return found
+
+
+def shared(columns: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
+    """Facts about columns that are the same in every run, by tensor."""
     found = {}
     for name, tensor in columns.items():
         shape = graph.get_tensor_by_name(tensor).shape
-        if shape.rank is None:
-            found[tensor] = mixed(f"the rank of {name!r} is unknown")
-            continue
-        inner = _axes_of(name, shape[1:])
-        if lists and inner and shape[1] is None:
-            inner[0] = (f"longest:{name}",)
-        found[tensor] = Fact("rows", (rows, *inner), of=_counts(name, columns) if lists else None)
+        found[tensor] = mixed(f"the rank of {name!r} is unknown")
+        if shape.rank is not None:
+            each = enumerate(shape)
+            sizes = [(f"?{name}/{n}",) if size is None else dim(size) for n, size in each]
+            found[tensor] = Fact("fixed", tuple(sizes))
     return found
-
-
-def once(user: Mapping[str, str], shared: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
-    """Facts about one user's columns (one row each) and columns without rows, by tensor."""
-    found = {}
-    for name, tensor in {**user, **shared}.items():
-        shape = graph.get_tensor_by_name(tensor).shape
-        if shape.rank is None:
-            found[tensor] = mixed(f"the rank of {name!r} is unknown")
-            continue
-        axes = _axes_of(name, shape)
-        of_user = ((), *axes[1:]) if name in user else tuple(axes)
-        found[tensor] = Fact("fixed", of_user, of=_counts(name, user))
-    return found
-
-
-def _counts(name: str, columns: Mapping[str, str]) -> str | None:
-    """Marks a column that may hold a list's lengths; the converter's nodes tell whether it does."""
-    of = name.removesuffix(_LENGTH)
-    return f"counts:{of}" if of != name and of in columns else None
-
-
-def _axes_of(name: str, shape: tf.TensorShape) -> list[Axis]:
-    return [(f"?{name}/{n}",) if size is None else dim(size) for n, size in enumerate(shape)]
-
-
-def find_independence(
-    graph: FlatGraph,
-    session: tf.compat.v1.Session,
-    given: Mapping[str, Fact],
-    outputs: Mapping[str, str],
-) -> Independence:
-    """Applies the rule to a signature's graph.
-
-    Args:
-        graph: all nodes from which the outputs are computed.
-        session: an initialised session with the nodes.
-        given: facts about the inputs, and about other tensors that the caller knows.
-        outputs: tensors by the signature's key.
-    """
-    return judge(Walk(graph, session, given).facts, outputs)
 
 
 def judge(facts: Mapping[str, Fact], outputs: Mapping[str, str]) -> Independence:
-    """What the facts about a signature's outputs say."""
+    """What the facts about a signature's outputs, by the signature's key, say."""
     lists: set[str] = set()
     for key, tensor in outputs.items():
         rows, found = verdict(facts[tensor])
         if not rows:
-            of_output = facts[tensor].kind != "mixed"
-            return Independence(False, f"output {key!r}: {found}" if of_output else str(found))
+            of_op = facts[tensor].kind == "mixed" or UNSURE in str(found)
+            return Independence(False, str(found) if of_op else f"output {key!r}: {found}")
         lists.update(found)
     return Independence(True, own_length=tuple(sorted(lists)))
 
@@ -155,13 +128,10 @@ def candidates(
         signature: the signature.
         user: facts about tensors that are computed from the user's single row.
     """
-    given = {
-        **user,
-        **rows_of(signature.items, session.graph),
-        **once(signature.user, signature.shared, session.graph),
-    }
+    graph = session.graph
+    of_items, of_user = rows_of(signature.items, graph), rows_of(signature.user, graph, rows=())
+    given = {**user, **of_items, **of_user, **shared(signature.shared, graph)}
     tensors = [*signature.outputs.values(), *signature.inputs.values()]
-    graph = FlatGraph(meta_graph, tensors)
-    found = find_independence(graph, session, given, signature.outputs)
+    found = judge(Walk(FlatGraph(meta_graph, tensors), session, given).facts, signature.outputs)
     own = tuple(name for name in found.own_length if name not in signature.user)
     return Independence(found.rows, found.why_not, own)

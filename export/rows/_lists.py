@@ -1,29 +1,122 @@
-"""Sparse and ragged tensors, and ops that combine the entries of each row."""
+"""Entries looked up or chosen, sparse and ragged tensors, and segments of rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from colcast.export.rows._entries import reduced
 from colcast.export.rows._facts import (
     FILLED,
     Axis,
     Fact,
-    Mixes,
     R,
-    aligned,
     chosen,
     dim,
     elements,
-    every_row_has_one,
     flat,
     has_rows,
     list_of,
     lists_in,
     names,
     values,
-    width,
 )
-from colcast.export.rows._op import Op, meeting, rule
-from colcast.export.rows._reduce import reduced
+from colcast.export.rows._op import Op, apart, count, derived, equal, fixed, require, rule
+from colcast.export.rows._shapes import sizes
+
+
+def _into(ids: Fact, axis: Axis) -> frozenset[str]:
+    """Demands that positions are used in the dimension that they are of; returns their lists."""
+    require(isinstance(ids.of, tuple), "positions in one dimension are used in another")
+    return ids.pads | equal(ids.of, axis)[1]  # type: ignore[arg-type]
+
+
+@rule("GatherV2", "Gather", "ResourceGather")
+def gather(op: Op) -> Fact:
+    table, ids = op.ins[0], op.ins[1]
+    batched = op.attr("batch_dims") if op.type != "Gather" else 0
+    number = op.numbers(2)[0] if op.type == "GatherV2" else 0
+    if table.kind == "size" and len(ids.axes) < 2:
+        kept = tuple(table.sizes[index] for index in op.numbers(1))
+        return Fact("size", (dim(len(kept)),) if ids.axes else (), sizes=kept)
+    if op.type == "ResourceGather":
+        table = _variable(op)
+    number %= len(table.axes)
+    batched += len(ids.axes) if batched < 0 else 0
+    made = (*table.axes[:number], *ids.axes[batched:], *table.axes[number + 1 :])
+    if ids.kind == "ids":
+        pads = table.pads | _into(ids, table.axes[number])
+        require(not batched, "positions of rows are used in each row")
+        made_of = table if table.kind in ("ids", "indices") else values([table], made)
+        return replace(made_of, axes=made, pads=pads)
+    pads = apart(table.axes[number])
+    for one, other in zip(table.axes[:batched], ids.axes[:batched], strict=True):
+        pads |= equal(one, other)[1]
+    return values([table, ids], made, pads)
+
+
+def _variable(op: Op) -> Fact:
+    """The fact of the variable that a resource holds."""
+    made = op.operation.outputs[0].shape
+    known = op.ins[0].kind == "fixed" and made.rank is not None and not op.attr("batch_dims")
+    require(known, "the rank of the table is unknown")
+    inner = enumerate(made[len(op.ins[1].axes) :])
+    held = [op.derived([], n) if each is None else dim(each) for n, each in inner]
+    return Fact("fixed", (op.derived([], "rows"), *held))
+
+
+@rule("GatherNd")
+def gather_nd(op: Op) -> Fact:
+    table, ids = op.ins
+    depth = count(ids.axes[-1])
+    axes = (*ids.axes[:-1], *table.axes[depth:])
+    if ids.kind in ("ids", "indices"):
+        require(len(ids.axes) == 2, "positions are in several dimensions")
+        return replace(values([table], axes), pads=table.pads | _into(ids, table.axes[0]))
+    apart(*table.axes)
+    return values([table, ids], axes, lists_in(table.axes[:depth]))
+
+
+@rule("LowerBound", "UpperBound")
+def search(op: Op) -> Fact:
+    """For each value, its place among sorted numbers."""
+    found, wanted = (fact.axes for fact in op.ins)
+    return values(op.ins, wanted, apart(*found[1:]) | equal(found[0], wanted[0])[1])
+
+
+@rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+def unique(op: Op) -> list[Fact]:
+    """Each distinct value, which belongs to all rows that have it; -0 and 0 would be one value."""
+    fact = op.ins[0].plain()
+    floats = op.operation.inputs[0].dtype.base_dtype.is_floating
+    require(not floats, "0 and -0 count as one value")
+    of_rows = len(fact.axes) == 1 and has_rows(*fact.axes)
+    require(of_rows, "it finds distinct values in several dimensions")
+    distinct: Axis = (f"distinct:{op.name}",)
+    made = [Fact("rows", (distinct,), fact.pads), Fact("ids", fact.axes, fact.pads, of=distinct)]
+    counts = Fact("mixed", why=f"it counts the rows of each value ({op.type} {op.name})")
+    return [*made, counts][: op.outputs]
+
+
+@rule("Where")
+def where(op: Op) -> Fact:
+    """The positions of entries that a mask chooses."""
+    fact = op.ins[0].plain()
+    into, step = fact.axes[0], op.origins[0]
+    pads = fact.pads | lists_in(fact.axes)
+    rank = dim(len(fact.axes))
+    if fact.kind == "fixed":
+        return Fact("fixed", (derived(fact.axes, op.name), rank), pads)
+    role, name = fact.role
+    part = elements(name if role == "mask" else f"?{step}")
+    if role == "mask":
+        pads = fact.pads
+    elif fact.same and into[0] == R[0] and not lists_in(fact.axes):
+        part = (R[0], f"?{step}")
+    elif len(fact.axes) == len(into) == 1 and str(into[0]).startswith("elements:"):
+        part = elements(chosen(list_of(into), step))
+    if len(fact.axes) == 1:
+        return Fact("ids", (part, ()), pads, of=into)
+    require(into == R, "it is unknown which rows the entries belong to")
+    return Fact("indices", (part, rank), pads, of=R)
 
 
 def handed_over(role: str, name: str) -> Fact:
@@ -31,48 +124,37 @@ def handed_over(role: str, name: str) -> Fact:
     if role == "indices":
         return Fact("indices", (elements(name), (2,)), of=R)
     if role == "shape":
-        return Fact("size", ((2,),), sizes=(R, (f"longest:{name}",)))
+        return sizes([R, (f"longest:{name}",)])
     return Fact("splits", ((f"splits:{name}",),), of=f"splits:{name}")
 
 
 def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, list[Axis]]:
     """A sparse tensor whose first dimension is the rows: its indices, values and dense shape."""
-    fact, own, sizes = op.ins[indices], op.ins[held].plain(), op.entries(shape)
-    if fact.kind != "indices" or fact.of != R or not has_rows(fact.axes[0]) or sizes[:1] != [R]:
-        raise Mixes("it is unknown which rows the positions belong to")
-    if own.axes and not aligned(own.axes[0], fact.axes[0]):
-        raise Mixes(meeting(own.axes[0], fact.axes[0]))
-    if not own.axes and own.kind != "fixed":
-        raise Mixes("one row's value fills all rows")
-    pads = own.pads | fact.pads | lists_in(fact.axes)
-    return fact, replace(own, pads=pads), [each or () for each in sizes]
-
-
-def _default(op: Op, index: int) -> Fact:
-    fact = op.ins[index].plain()
-    if fact.kind != "fixed":
-        raise Mixes("one row's value fills other rows")
-    return fact
+    fact, own, found = op.ins[indices], op.ins[held].plain(), op.entries(shape)
+    of_rows = fact.kind == "indices" and fact.of == R and has_rows(fact.axes[0])
+    require(of_rows and found[:1] == [R], "it is unknown which rows the positions belong to")
+    more = equal(own.axes[0], fact.axes[0])[1] if own.axes else fixed([own])
+    pads = own.pads | fact.pads | lists_in(fact.axes) | more
+    return fact, replace(own, pads=pads), [each or () for each in found]
 
 
 @rule("SparseToDense")
 def to_dense(op: Op) -> Fact:
-    fact, held, sizes = _sparse(op, 0, 2, 1)
-    if fact.sizes and not op.attr("validate_indices"):
-        raise Mixes("which of several entries at one position it takes is unknown")
-    return values([held, _default(op, 3)], sizes)
+    fact, held, found = _sparse(op, 0, 2, 1)
+    one_each = not fact.sizes or op.attr("validate_indices")
+    require(one_each, "which of several entries at one position it takes is unknown")
+    return values([held], found, fixed(op.ins[3:]))
 
 
 @rule("SparseReshape")
 def sparse_reshape(op: Op) -> list[Fact]:
     """The same two dimensions, however they are computed."""
     fact, before, wanted = op.ins[0], op.entries(1), op.entries(2)
-    same = [a if b is None else b for a, b in zip(before, wanted, strict=False)]
-    if fact.kind != "indices" or len(wanted) != 2 or wanted.count(None) > 1 or before != same:
-        raise Mixes("lists of different rows are merged, or get another width")
-    if before[0] != R:
-        raise Mixes("it is unknown which rows the positions belong to")
-    return [fact, Fact("size", ((2,),), sizes=tuple(before))]
+    same = [a if b is None else b for a, b in zip(before, wanted, strict=True)]
+    two = fact.kind == "indices" and len(wanted) == 2 and wanted.count(None) < 2
+    require(two and before == same, "lists of different rows are merged, or get another width")
+    require(before[0] == R, "it is unknown which rows the positions belong to")
+    return [fact, sizes(before)]
 
 
 _SORTED = "sorted by"
@@ -91,11 +173,10 @@ def reorder(op: Op) -> list[Fact]:
 @rule("SparseFillEmptyRows")
 def fill_empty_rows(op: Op) -> list[Fact]:
     fact, held, _ = _sparse(op, 0, 1, 2)
-    pads = held.pads | _default(op, 3).pads
     filled = elements(chosen(list_of(fact.axes[0]), FILLED))
     return [
         replace(fact, axes=(filled, fact.axes[1])),
-        Fact("rows", (filled,), pads),
+        Fact("rows", (filled,), held.pads | fixed(op.ins[3:])),
         Fact("rows", (R,), fact.pads),
         Fact("ids", fact.axes[:1], fact.pads, of=filled),
     ]
@@ -104,34 +185,34 @@ def fill_empty_rows(op: Op) -> list[Fact]:
 @rule("SparseSlice")
 def sparse_slice(op: Op) -> list[Fact]:
     """Lists from a position on, cut to a length."""
-    fact, held, sizes = _sparse(op, 0, 1, 2)
+    fact, held, found = _sparse(op, 0, 1, 2)
     start, (rows, wanted) = op.numbers(3), op.entries(4)
-    every = rows == R or (rows and not names([rows]) and int(rows[0]) > 2**30)
-    if start[0] or start[1] < 0 or not every or not wanted or len(sizes) != 2 or fact.sizes:
-        raise Mixes("rows are sliced")
+    every = rows == R or (rows and not names([rows]) and count(rows) > 2**30)
+    fits = every and wanted and start[0] == 0 <= start[1] and len(found) == 2 and not fact.sizes
+    require(fits, "rows are sliced")
     step = f"[{start[1]}:{wanted}]"
     part = elements(chosen(list_of(fact.axes[0]), step))
-    lists = lists_in([sizes[1], wanted])
-    size = width(lists, f"{sizes[1]}{step}") if lists else (f"?{op.name}",)
-    pads = held.pads | lists_in([wanted])
-    indices = Fact("indices", (part, fact.axes[1]), fact.pads | lists_in([wanted]), of=R)
-    return [indices, Fact("rows", (part,), pads), Fact("size", ((2,),), sizes=(R, size))]
+    more = lists_in([wanted])
+    return [
+        replace(fact, axes=(part, fact.axes[1]), pads=fact.pads | more),
+        Fact("rows", (part,), held.pads | more),
+        sizes([R, derived([found[1], wanted], f"{found[1]}{step}")]),
+    ]
 
 
 @rule("SparseTensorDenseMatMul")
 def sparse_mat_mul(op: Op) -> Fact:
     _, held, _ = _sparse(op, 0, 1, 2)
-    table = op.ins[3].plain()
-    if table.kind != "fixed" or op.attr("adjoint_a") or op.attr("adjoint_b"):
-        raise Mixes("rows are summed")
-    return values([held, table], (R, *table.axes[1:]), lists_in(table.axes[:1]))
+    require(not op.attr("adjoint_a") and not op.attr("adjoint_b"), "rows are summed")
+    table = op.ins[3]
+    return values([held], (R, *table.axes[1:]), fixed([table]) | lists_in(table.axes[:1]))
 
 
 @rule("SparseReduceSum", "SparseReduceMax")
 def sparse_reduce(op: Op) -> Fact:
-    _, held, sizes = _sparse(op, 0, 1, 2)
-    if [number % 2 for number in op.numbers(3)] != [1] or len(sizes) != 2:
-        raise Mixes("it reduces over rows")
+    _, held, found = _sparse(op, 0, 1, 2)
+    in_rows = [number % 2 for number in op.numbers(3)] == [1] and len(found) == 2
+    require(in_rows, "it reduces over rows")
     return values([held], (R, *[()] * op.attr("keep_dims")))
 
 
@@ -139,35 +220,28 @@ def sparse_reduce(op: Op) -> Fact:
 def cross(op: Op) -> list[Fact]:
     """Every combination of a row's entries; a dense list is crossed with what fills its end."""
     n = op.attr("N")
-    sparse = [_sparse(op, index, n + index, 2 * n + index) for index in range(n)]
+    sparse = [_sparse(op, index, n + index, 2 * n + index)[1] for index in range(n)]
     others = [fact.plain() for fact in op.ins[3 * n :]]
     dense = [fact for fact in others if len(fact.axes) == 2]
-    if any(fact.axes[0] != R for fact in dense) or not (sparse or dense):
-        raise Mixes("every row is combined with every other")
-    if any(fact.kind != "fixed" for fact in others if len(fact.axes) != 2):
-        raise Mixes("rows decide how others are hashed")
-    each = [held for _, held, _ in sparse] + others
-    pads = lists_in(one for fact in dense for one in fact.axes)
-    pads = pads.union(*(fact.pads for fact in each))
+    of_rows = all(fact.axes[0] == R for fact in dense) and (sparse or dense)
+    require(of_rows, "every row is combined with every other")
+    pads = fixed(fact for fact in others if len(fact.axes) != 2)
+    pads = pads.union(lists_in(one for fact in dense for one in fact.axes))
+    pads = pads.union(*(fact.pads for fact in (*sparse, *dense)))
     part = elements(f"?{op.name}")
     size: Axis = (f"longest:?{op.name}",)
     if not sparse and not names(fact.axes[1] for fact in dense):
         size = dim(*flat(fact.axes[1] for fact in dense))
         part = dim(*R, *size)
-    return [
-        Fact("indices", (part, (2,)), pads, of=R),
-        Fact("rows", (part,), pads),
-        Fact("size", ((2,),), sizes=(R, size)),
-    ]
+    indices = Fact("indices", (part, (2,)), pads, of=R)
+    return [indices, Fact("rows", (part,), pads), sizes([R, size])]
 
 
 @rule("StringSplitV2", "StringSplit")
 def split_strings(op: Op) -> list[Fact]:
-    text = op.ins[0].plain()
-    if text.axes != (R,) or any(fact.plain().kind != "fixed" for fact in op.ins[1:]):
-        raise Mixes("it is unknown which rows the strings belong to")
-    pads = text.pads.union(*(fact.pads for fact in op.ins[1:]))
-    name = f"?{op.name}"
+    text, name = op.ins[0].plain(), f"?{op.name}"
+    require(text.axes == (R,), "it is unknown which rows the strings belong to")
+    pads = text.pads | fixed(op.ins[1:])
     words = Fact("rows", (elements(name),), pads)
     return [replace(handed_over("indices", name), pads=pads), words, handed_over("shape", name)]
 
@@ -180,74 +254,57 @@ def sparse_segments(op: Op) -> Fact:
     """Looks up rows of a table and combines them by segment."""
     data, ids, rows = op.ins[:3]
     if ids.kind == "ids":
-        if not isinstance(ids.of, tuple) or not aligned(ids.of, data.axes[0]):
-            raise Mixes("positions in one dimension are used in another")
-        held = replace(data.plain(), pads=data.pads | ids.pads)
-        return _by_rows(op, [held], ids.axes, rows, data.axes[1:], 3)
-    if has_rows(*data.axes):
-        raise Mixes("positions may point to other rows")
-    return _by_rows(op, [data, ids], ids.axes, rows, data.axes[1:], 3)
+        held = replace(data.plain(), pads=data.pads | _into(ids, data.axes[0]))
+        return _by_rows(op, [held], ids.axes, rows, data.axes[1:])
+    apart(*data.axes)
+    return _by_rows(op, [data, ids], ids.axes, rows, data.axes[1:])
 
 
 @rule(*(f"Segment{how}" for how in ("Sum", "Max", "Min", "Prod", "Mean")))
 @rule(*(f"UnsortedSegment{how}" for how in ("Sum", "Max", "Min", "Prod")))
 def segments(op: Op) -> Fact:
-    return _by_rows(op, op.ins[:1], op.ins[0].axes[:1], op.ins[1], op.ins[0].axes[1:], 2)
+    return _by_rows(op, op.ins[:1], op.ins[0].axes[:1], op.ins[1], op.ins[0].axes[1:])
 
 
 def _by_rows(
-    op: Op,
-    facts: Sequence[Fact],
-    along: Sequence[Axis],
-    rows: Fact,
-    rest: Sequence[Axis],
-    count: int,
+    op: Op, facts: Sequence[Fact], along: Sequence[Axis], rows: Fact, rest: Sequence[Axis]
 ) -> Fact:
     """Combines the entries of each row; every row needs one, or the number of rows is given."""
-    if rows.kind != "ids" or rows.of != R or len(rows.axes) != 1 or len(along) != 1:
-        raise Mixes("segments may differ from rows")
-    if not aligned(rows.axes[0], along[0]):
-        raise Mixes(meeting(rows.axes[0], along[0]))
+    one_each = rows.kind == "ids" and rows.of == R and len(rows.axes) == len(along) == 1
+    require(one_each, "segments may differ from rows")
+    _, pads = equal(rows.axes[0], along[0])
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):
-        if op.entries(count) != [R]:
-            raise Mixes("the number of segments is not the number of rows")
-    elif not every_row_has_one(rows.axes[0]):
-        raise Mixes("trailing rows without entries would be missing")
+        of_rows = op.entries(len(op.ins) - 1) == [R]
+        require(of_rows, "the number of segments is not the number of rows")
+    else:
+        every_row_has_one = str(rows.axes[0][0]).endswith(chosen("", FILLED))
+        require(every_row_has_one, "trailing rows without entries would be missing")
     made = values(facts, (along[0], *rest))
-    pads = made.pads | rows.pads | lists_in([rows.axes[0], along[0]])
+    pads |= made.pads | rows.pads | lists_in([rows.axes[0], along[0]])
     return replace(made, axes=(R, *rest), pads=pads, same=False)
 
 
 @rule("DenseBincount")
 def count_values(op: Op) -> Fact:
-    """How many entries each row has, or how many of each value."""
+    """How many of each value a row has."""
     ids, _, weights = op.ins
-    (size,) = op.entries(1)
-    if weights.plain().kind != "fixed" or weights.axes != ((0,),) or size is None:
-        raise Mixes("counts are weighted, or their number is unknown")
-    of_rows = ids.kind == "ids" and ids.of == R and len(ids.axes) == 1 and size == R
-    if of_rows and not op.attr("binary_output"):
-        pads = ids.pads | lists_in(ids.axes)
-        return Fact("rows", (R,), pads, of=f"lengths:{list_of(ids.axes[0])}")
-    if len(ids.plain().axes) != 2:
-        raise Mixes("values of all rows are counted")
-    return reduced(ids, ids.axes[1:], (ids.axes[0], size))
+    require(weights.axes == ((0,),), "counts are weighted")
+    require(len(ids.plain().axes) == 2, "values of all rows are counted")
+    return reduced(ids, ids.axes[1:], (ids.axes[0], op.size(1)))
 
 
 @rule("RaggedTensorToTensor")
 def ragged_to_dense(op: Op) -> Fact:
     """Makes each list a row, which is filled up to the longest or cut to a given length."""
     name, pads = _partition(op)
-    held, default = op.ins[1].plain(), _default(op, 2)
-    if not aligned(held.axes[0], elements(name)):
-        raise Mixes(meeting(held.axes[0], elements(name)))
+    held = op.ins[1].plain()
+    pads |= equal(held.axes[0], elements(name))[1]
     wanted: list[Axis | None] = op.entries(0) if op.ins[0].axes else [None, None]
-    if _SORTED in name:
-        raise Mixes("the order of a row's entries may depend on other rows")
-    if wanted[0] not in (None, R) or len(wanted) < 2:
-        raise Mixes("the output may have another number of rows")
+    of_rows = wanted[0] in (None, R) and len(wanted) > 1
+    require(_SORTED not in name, "the order of a row's entries may depend on other rows")
+    require(of_rows, "the output may have another number of rows")
     size = (f"longest:{name}",) if wanted[1] is None else wanted[1]
-    return values([held, default], (R, size, *held.axes[1:]), pads)
+    return values([held], (R, size, *held.axes[1:]), pads | fixed(op.ins[2:3]))
 
 
 def _partition(op: Op) -> tuple[str, frozenset[str]]:
@@ -257,18 +314,6 @@ def _partition(op: Op) -> tuple[str, frozenset[str]]:
     role, name = last.role
     if kinds == ["ROW_SPLITS"] and role == "splits":
         return name, last.pads
-    of_rows = last.kind == "ids" and last.of == R
-    if kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and of_rows and op.entries(3) == [R]:
-        return list_of(last.axes[0]), last.pads
-    raise Mixes("lists are ragged in several dimensions")
-
-
-@rule("RaggedTensorToSparse")
-def ragged_to_sparse(op: Op) -> list[Fact]:
-    splits, held = op.ins[0], op.ins[-1].plain()
-    role, name = splits.role
-    if len(op.ins) != 2 or role != "splits" or not aligned(held.axes[0], elements(name)):
-        raise Mixes("lists are ragged in several dimensions")
-    indices = replace(handed_over("indices", name), pads=splits.pads)
-    held = replace(held, pads=held.pads | splits.pads)
-    return [indices, held, handed_over("shape", name)]
+    by_row = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.kind == "ids" and last.of == R
+    require(by_row and op.entries(3) == [R], "lists are ragged in several dimensions")
+    return list_of(last.axes[0]), last.pads

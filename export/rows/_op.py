@@ -1,21 +1,20 @@
-"""A node as rules see it, the table of rules, and dimensions that meet."""
+"""A node as rules see it, the table of rules, what they demand, and dimensions that meet."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from colcast.export.graph._nodes import NodeDef
 from colcast.export.rows._facts import (
     Axes,
     Axis,
     Fact,
     Mixes,
-    aligned,
     dim,
     flat,
     has_rows,
     lists_in,
     names,
+    paired,
     width,
 )
 
@@ -26,34 +25,30 @@ class Op:
     Attributes:
         name: its name.
         type: its op.
+        outputs: the number of its outputs.
         ins: the facts about its inputs.
         operation: the tf.Operation.
+        value: returns an input's numbers if they are the same in every run; else None.
         origins: for each input, the tensor that it has the entries of, in the same order.
     """
 
     def __init__(
         self,
-        node: NodeDef,
         operation: Any,
         ins: Sequence[Fact],
         value: Callable[[int], Any],
         origins: Sequence[str],
     ) -> None:
-        self.name, self.type, self.ins = node.name, node.op, ins
-        self.operation, self.value, self.origins = operation, value, origins
+        self.name, self.type, self.outputs = operation.name, operation.type, len(operation.outputs)
+        self.operation, self.ins, self.value, self.origins = operation, ins, value, origins
 
     def attr(self, name: str) -> Any:
         return self.operation.get_attr(name)
 
-    @property
-    def outputs(self) -> int:
-        return len(self.operation.outputs)
-
     def numbers(self, index: int) -> list[int]:
         """Input `index` as numbers."""
         found = self.value(index)
-        if found is None:
-            raise Mixes(f"input {index} is unknown before a run")
+        require(found is not None, f"input {index} is unknown before a run")
         return [int(number) for number in np.reshape(found, [-1])]
 
     def entries(self, index: int) -> list[Axis | None]:
@@ -62,21 +57,21 @@ class Op:
             return list(self.ins[index].sizes)
         return [None if number < 0 else dim(number) for number in self.numbers(index)]
 
+    def size(self, index: int) -> Axis:
+        """Input `index` as one size that is known."""
+        (size,) = self.entries(index)
+        require(size is not None, f"input {index} is a size that is unknown")
+        return size or ()
+
     def axis(self, index: int, number: int, more: int = 0) -> int:
         """The position of a dimension of input `index`, which may be counted from the last."""
         rank = len(self.ins[index].axes) + more
-        if not -rank <= number < rank:
-            raise Mixes(f"input {index} has no dimension {number}")
+        require(-rank <= number < rank, f"input {index} has no dimension {number}")
         return number % rank
 
-    def open(self, number: object = "") -> Axis:
-        """A size that is unknown but the same in every run."""
-        return (f"?{self.name}/{number}",)
-
-    def declared(self, output: int, number: int) -> Axis:
-        """A dimension of an output that no row or list determines."""
-        size = self.operation.outputs[output].shape[number]
-        return self.open(number) if size is None else dim(size)
+    def derived(self, axes: Iterable[Axis | None], number: object = "") -> Axis:
+        """A size that only these dimensions determine, if it is not a number."""
+        return derived(axes, f"{self.name}/{number}")
 
 
 Rule = Callable[[Op], "Fact | list[Fact]"]
@@ -88,13 +83,33 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
     """Registers the decorated function as the rule of some op types."""
 
     def register(function: Rule) -> Rule:
-        for each in types:
-            if each in RULES:
-                raise ValueError(f"op {each!r} has two rules")
-            RULES[each] = function
+        RULES.update(dict.fromkeys(types, function))
         return function
 
     return register
+
+
+def require(holds: object, why: str) -> None:
+    if not holds:
+        raise Mixes(why)
+
+
+def apart(*axes: Axis | None) -> frozenset[str]:
+    """Demands dimensions without rows; returns the lists that determine them."""
+    require(not has_rows(*axes), "it works along rows, so it combines or moves them")
+    return lists_in(axes)
+
+
+def fixed(facts: Iterable[Fact]) -> frozenset[str]:
+    """Demands values that no row affects; returns lists that may."""
+    facts = [fact.plain() for fact in facts]
+    require(all(fact.kind == "fixed" for fact in facts), "one row's value affects other rows")
+    return frozenset[str]().union(*(fact.pads for fact in facts))
+
+
+def derived(axes: Iterable[Axis | None], expression: str) -> Axis:
+    lists = lists_in(axes := list(axes))
+    return width(lists, expression) if lists else (f"?{expression}",)
 
 
 def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
@@ -103,68 +118,42 @@ def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
     pads: frozenset[str] = frozenset()
     for number in range(1, max(len(one), len(other)) + 1):
         a, b = (axes[-number] if number <= len(axes) else () for axes in (one, other))
-        if a == b or not b:
-            made.append(a)
-        elif not a:
-            made.append(b)
+        if a == b or not a or not b:
+            made.append(a or b)
         elif has_rows(a) or has_rows(b):
-            if not aligned(a, b):
-                raise Mixes(meeting(a, b))
             made.append(a)
-        elif lists := lists_in([a, b]):
-            pads |= lists
-            made.append(width(lists, f"{op.name}/{number}"))
-        elif names([a]) and names([b]):
-            made.append(op.open(number))
-        elif names([a]) or names([b]):
-            made.append(b if names([a]) else a)
+            pads |= paired(a, b)
+        elif lists_in([a, b]) or (names([a]) and names([b])):
+            pads |= lists_in([a, b])
+            made.append(op.derived([a, b], number))
         else:
-            raise Mixes("its inputs do not fit together")
+            require(names([a]) or names([b]), "its inputs do not fit together")
+            made.append(b if names([a]) else a)
     return tuple(reversed(made)), pads
-
-
-def meeting(one: Axis, other: Axis) -> str:
-    """Why rows of two dimensions may differ."""
-    lists = [name.partition(":")[2] for name in names([one, other]) if name.startswith("elements:")]
-    lists = [name.partition("\x1f")[0].lstrip("?") for name in lists]
-    if len(set(lists)) == 2:
-        return f"cannot tell whether {lists[0]} and {lists[1]} are equally long"
-    return "different rows meet"
 
 
 def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
     """The size of two dimensions that TensorFlow demands to be equal, and lists that decide it."""
-    if aligned(one, other):
+    if one == other:
         return one, frozenset()
     if has_rows(one) or has_rows(other):
-        raise Mixes(meeting(one, other))
+        return one, paired(one, other)
     known = other if names([one]) and not names([other]) else one
     return known, lists_in([one, other])
 
 
 def same_shape(facts: Sequence[Fact], but: int) -> tuple[list[Axis], frozenset[str]]:
     """The dimensions, all but one, of tensors that have the same ones."""
-    rest: list[Axis] = []
-    pads: frozenset[str] = frozenset()
-    for fact in facts:
-        own = [each for number, each in enumerate(fact.axes) if number != but]
-        if not rest:
-            rest = own
-        if len(own) != len(rest):
-            raise Mixes("its inputs do not fit together")
-        for number, each in enumerate(own):
-            rest[number], more = equal(rest[number], each)
-            pads |= more
+    shapes = [[each for number, each in enumerate(fact.axes) if number != but] for fact in facts]
+    rest, pads = shapes[0], frozenset[str]()
+    for shape in shapes:
+        met = [equal(a, b) for a, b in zip(rest, shape, strict=True)]
+        rest = [size for size, _ in met]
+        pads = pads.union(*(lists for _, lists in met))
     return rest, pads
-
-
-def within(axes: Sequence[Axis]) -> frozenset[str]:
-    """Lists whose width moves entries of these dimensions: not the slowest factors."""
-    return lists_in(each[1:] for each in axes if not has_rows(each))
 
 
 def count(axis: Axis) -> int:
     """A size that is a number."""
-    if names([axis]):
-        raise Mixes("the size of a dimension is unknown before a run")
+    require(not names([axis]), "the size of a dimension is unknown before a run")
     return int(flat([axis])[0]) if axis else 1

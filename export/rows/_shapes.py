@@ -1,51 +1,33 @@
-"""Shapes, and ops that give the same entries another shape."""
+"""Shapes, other shapes of the same entries, and parts of dimensions without rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from colcast.export.rows._facts import (
     Axes,
     Axis,
     Fact,
     Factor,
-    Mixes,
-    checked,
+    R,
     dim,
     flat,
     has_rows,
     is_open,
     lists_in,
     names,
+    values,
 )
-from colcast.export.rows._op import Op, rule, within
+from colcast.export.rows._op import Op, apart, count, derived, fixed, require, rule, same_shape
 
 
 @rule("Shape", "ShapeN")
 def shape(op: Op) -> list[Fact]:
-    return [Fact("size", (dim(len(fact.axes)),), sizes=fact.axes) for fact in op.ins]
+    return [sizes(fact.axes) for fact in op.ins]
 
 
-@rule("Size")
-def size(op: Op) -> Fact:
-    return Fact("size", sizes=(dim(*flat(op.ins[0].axes)),))
-
-
-@rule("Rank")
-def rank(op: Op) -> Fact:
-    return Fact("fixed")
-
-
-@rule("BroadcastArgs")
-def broadcast_args(op: Op) -> Fact:
-    one, other = op.entries(0), op.entries(1)
-    missing = len(one) - len(other)
-    one, other = [()] * -missing + one, [()] * missing + other
-    made = []
-    for a, b in zip(one, other, strict=True):
-        if a != b and a and b:
-            raise Mixes("sizes do not fit together")
-        made.append(a or b)
-    return Fact("size", (dim(len(made)),), sizes=tuple(made))
+def sizes(found: Sequence[Axis | None]) -> Fact:
+    return Fact("size", (dim(len(found)),), sizes=tuple(found))
 
 
 @rule("Reshape")
@@ -53,85 +35,64 @@ def reshape(op: Op) -> Fact:
     fact, wanted = op.ins[0], op.entries(1)
     if fact.kind == "size" and len(wanted) < 2:
         return replace(fact, axes=(dim(len(fact.sizes)),) if wanted else ())
-    if fact.kind in ("indices", "size", "splits"):
-        raise Mixes("positions or sizes are reshaped")
-    made = regrouped(flat(fact.axes), wanted)
-    return checked(replace(fact, axes=made, pads=fact.pads | within(made)))
+    made, pads = regrouped(flat(fact.axes), wanted)
+    return fact.reshaped(made, pads | within(made))
 
 
-def regrouped(factors: Sequence[Factor], wanted: Sequence[Axis | None]) -> Axes:
+def within(axes: Sequence[Axis]) -> frozenset[str]:
+    """Lists whose width moves entries of these dimensions: not the slowest factors."""
+    return lists_in(each[1:] for each in axes if not has_rows(each))
+
+
+def regrouped(
+    factors: Sequence[Factor], wanted: Sequence[Axis | None]
+) -> tuple[Axes, frozenset[str]]:
     """Groups the factors of a tensor into the wanted dimensions; None is what remains.
+
+    Returns:
+        The dimensions, and lists whose width moves entries.
 
     Raises:
         Mixes: the order of the factors does not show that each entry keeps its row.
     """
-    if list(wanted).count(None) > 1:
-        raise Mixes("several sizes are unknown")
+    require(list(wanted).count(None) < 2, "several sizes are unknown")
     factors = list(dim(*factors))
-    if None not in wanted:
-        left, rest = _taken(_opened(factors, wanted), wanted)
-        if dim(*rest):
-            raise Mixes("the rows of entries are unknown")
-        return tuple(left)
-    at = list(wanted).index(None)
+    rows = next((n + 1 for n, factor in enumerate(factors) if has_rows((factor,))), len(factors))
+    if None not in wanted and any(is_open((factor,)) for factor in factors[rows:]):
+        others = list(dim(*flat(wanted)))
+        if others[:rows] == factors[:rows] and not has_rows(tuple(others[rows:])):
+            # Each row has as many entries as before, in their order.
+            return tuple(each or () for each in wanted), lists_in([(*factors[rows:], *others)])
+    at = list(wanted).index(None) if None in wanted else len(wanted)
     front, rest = _taken(factors, wanted[:at])
-    behind, rest = _taken(rest[::-1], [each[::-1] for each in wanted[:at:-1] if each is not None])
-    return (*front, dim(*rest[::-1]), *(each[::-1] for each in reversed(behind)))
-
-
-def _opened(factors: list[Factor], wanted: Sequence[Axis | None]) -> list[Factor]:
-    """Gives the dimensions after the rows the wanted sizes, which are equal in every run."""
-    rows = [number for number, factor in enumerate(factors) if has_rows((factor,))]
-    before = factors[: rows[0] + 1] if rows else []
-    others = dim(*flat(wanted))
-    kept = factors[len(before) :]
-    unknown = [factor for factor in kept if is_open((factor,)) and factor not in others]
-    if unknown and before and list(others[: len(before)]) == before:
-        after = others[len(before) :]
-        if lists_in([tuple(kept)]) == lists_in([after]) and not has_rows(after):
-            return [*before, *after]
-    return factors
+    behind, rest = _taken(rest[::-1], [(each or ())[::-1] for each in wanted[:at:-1]])
+    middle = [dim(*rest[::-1])]
+    if None not in wanted:
+        require(middle.pop() == (), "the rows of entries are unknown")
+    return (*front, *middle, *(each[::-1] for each in reversed(behind))), frozenset()
 
 
 def _taken(
     factors: Sequence[Factor], wanted: Sequence[Axis | None]
 ) -> tuple[list[Axis], list[Factor]]:
     """The first factors, grouped as wanted, and the rest."""
-    groups, rest = [], list(factors)
-    for each in wanted:
-        left, group = list(each or ()), list[Factor]()
-        while left:
-            if not rest:
-                raise Mixes("the rows of entries are unknown")
-            factor = rest.pop(0)
-            number = next((one for one in left if isinstance(one, int)), 0)
-            if factor in left:
-                left.remove(factor)
-                group.append(factor)
-            elif not isinstance(factor, int) or not number or not factor:
-                raise Mixes("rows trade places with another dimension")
-            elif number % factor == 0:
-                left[left.index(number)] = number // factor
-                group.append(factor)
-            elif factor % number == 0:
-                left.remove(number)
-                group.append(number)
-                rest.insert(0, factor // number)
-            else:
-                raise Mixes("rows trade places with another dimension")
-        groups.append(dim(*group))
-    return groups, rest
+    rest = list(factors)
+    for factor in flat(wanted):
+        first = rest.pop(0) if rest else None
+        if isinstance(first, int) and isinstance(factor, int) and factor:
+            require(first % factor == 0, "rows trade places with another dimension")
+            rest = [*dim(first // factor), *rest]
+        else:
+            require(first == factor, "rows trade places with another dimension")
+    return [each or () for each in wanted], rest
 
 
 @rule("ExpandDims")
 def expand_dims(op: Op) -> Fact:
-    fact, (number,) = op.ins[0], op.numbers(1)
+    fact, number = op.ins[0], op.axis(0, op.numbers(1)[0], 1)
     if fact.kind == "size" and not fact.axes:
         return replace(fact, axes=((),))
-    if fact.kind in ("indices", "size", "splits"):
-        raise Mixes("positions or sizes are reshaped")
-    number = op.axis(0, number, 1)
-    return replace(fact, axes=(*fact.axes[:number], (), *fact.axes[number:]))
+    return fact.reshaped((*fact.axes[:number], (), *fact.axes[number:]))
 
 
 @rule("Squeeze")
@@ -141,15 +102,12 @@ def squeeze(op: Op) -> Fact:
     gone = {op.axis(0, number) for number in op.attr("squeeze_dims")}
     if fact.kind == "size" and len(fact.sizes) == 1:
         return replace(fact, axes=())
-    if fact.kind in ("indices", "size", "splits"):
-        raise Mixes("positions or sizes are reshaped")
-    if not gone and names(fact.axes):
-        raise Mixes("which dimensions it drops depends on the run: it has no `axis`")
+    why = "which dimensions it drops depends on the run: it has no `axis`"
+    require(gone or not names(fact.axes), why)
     gone = gone or {number for number, each in enumerate(fact.axes) if not each}
-    if any(fact.axes[number] and not is_open(fact.axes[number]) for number in gone):
-        raise Mixes("a dimension that may be larger than 1 is dropped")
-    left = tuple(each for number, each in enumerate(fact.axes) if number not in gone)
-    return replace(fact, axes=left)
+    ones = all(not fact.axes[number] or is_open(fact.axes[number]) for number in gone)
+    require(ones, "a dimension that may be larger than 1 is dropped")
+    return fact.reshaped(each for number, each in enumerate(fact.axes) if number not in gone)
 
 
 @rule("Transpose")
@@ -157,3 +115,230 @@ def transpose(op: Op) -> Fact:
     fact = op.ins[0]
     axes = tuple(fact.axes[op.axis(0, number)] for number in op.numbers(1))
     return replace(fact, axes=axes) if fact.kind == "indices" else fact.moved(axes)
+
+
+@rule("Concat", "ConcatV2", "Pack")
+def concat(op: Op) -> Fact:
+    which = list(range(len(op.ins)))
+    place = {"Concat": 0, "ConcatV2": len(which) - 1}.get(op.type)
+    if place is not None:
+        which.remove(place)
+    facts = [op.ins[index] for index in which]
+    if any(fact.kind == "size" for fact in facts) and (place is not None or not facts[0].axes):
+        return sizes([each for index in which for each in op.entries(index)])
+    if place is None:
+        number = op.axis(which[0], op.attr("axis"), 1)
+        facts = [replace(f, axes=(*f.axes[:number], (), *f.axes[number:])) for f in facts]
+    else:
+        number = op.axis(which[0], op.numbers(place)[0])
+    along = [fact.axes[number] for fact in facts]
+    rest, pads = same_shape(facts, number)
+    pads |= apart(*along[:-1])
+    apart(along[-1])
+    rest.insert(number, op.derived(along) if names(along) else dim(sum(map(count, along))))
+    if facts[0].kind not in ("ids", "indices"):
+        return values(facts, rest, pads)
+    # The rows of entries beside other numbers of theirs.
+    require(len(rest) == 2, "positions are concatenated")
+    pads = pads.union(facts[0].pads, *(fact.plain().pads for fact in facts[1:]))
+    return Fact("indices", tuple(rest), pads, sizes=((),), of=facts[0].of)
+
+
+@rule("Unpack")
+def unpack(op: Op) -> list[Fact]:
+    fact = op.ins[0]
+    if fact.kind == "size":
+        return [Fact("size", sizes=(each,)) for each in fact.sizes]
+    number = op.axis(0, op.attr("axis"))
+    if fact.kind == "indices" and number == 1:
+        return [columns(fact, [each], alone=True) for each in range(op.outputs)]
+    require(not apart(fact.axes[number]), "a list is split")
+    return [fact.moved((*fact.axes[:number], *fact.axes[number + 1 :]))] * op.outputs
+
+
+@rule("Split", "SplitV")
+def split(op: Op) -> list[Fact]:
+    index = 1 if op.type == "Split" else 0
+    fact, number = op.ins[index], op.axis(index, op.numbers(2 - 2 * index)[0])
+    whole = fact.axes[number]
+    require(not apart(whole), "a list is split")
+    given = op.numbers(1) if op.type == "SplitV" else [-1] * op.outputs
+    rest = op.derived([])
+    if not names([whole]):
+        unknown = max(given.count(-1), 1)
+        rest = dim((count(whole) - sum(each for each in given if each >= 0)) // unknown)
+    parts = [rest if each < 0 else dim(each) for each in given]
+    before, after = fact.axes[:number], fact.axes[number + 1 :]
+    return [fact.moved((*before, each, *after)) for each in parts]
+
+
+def columns(fact: Fact, which: Sequence[int], *, alone: bool) -> Fact:
+    """Some columns of a matrix of positions, or one of them as a vector."""
+    axes = (fact.axes[0],) if alone else (fact.axes[0], dim(len(which)))
+    if list(which) == [0]:
+        return Fact("ids", axes, fact.pads, of=fact.of)
+    if which[0] == 0:
+        require(0 not in which[1:], "the position of a row is used as a value")
+        return replace(fact, axes=axes)
+    require(0 not in which, "the position of a row is used as a value")
+    return Fact("rows", axes, fact.pads)
+
+
+@rule("Slice")
+def slice_(op: Op) -> Fact:
+    begin, wanted = op.numbers(1), op.entries(2)
+    ends: list[int | Axis | None] = []
+    for start, each in zip(begin, wanted, strict=True):
+        require(each is None or not start or not names([each]), "where a slice ends is unknown")
+        ends.append(each if each is None or names([each]) else start + count(each))
+    return _sliced(op, [(start, end, 1) for start, end in zip(begin, ends, strict=True)])
+
+
+_Bound = int | Axis | None
+_NEW, _REST = "a new dimension", "the dimensions that are not named"
+
+
+@rule("StridedSlice")
+def strided_slice(op: Op) -> Fact:
+    begin, end, step = _bounds(op, 1), _bounds(op, 2), op.numbers(3)
+    parts: list[tuple[_Bound, _Bound, int] | int | str] = []
+    for place, (start, stop) in enumerate(zip(begin, end, strict=True)):
+
+        def has(mask: str, place: int = place) -> bool:
+            return bool(op.attr(f"{mask}_mask") >> place & 1)
+
+        if has("ellipsis") or has("new_axis"):
+            parts.append(_REST if has("ellipsis") else _NEW)
+        elif has("shrink_axis"):
+            require(isinstance(start, int), "the position of an entry depends on the run")
+            parts.append(0 if has("begin") else start)  # type: ignore[arg-type]
+        else:
+            start, stop = None if has("begin") else start, None if has("end") else stop
+            parts.append((start, stop, step[place]))
+    return _sliced(op, parts)
+
+
+def _bounds(op: Op, index: int) -> list[_Bound]:
+    """Where slices begin or end: numbers, or sizes of the run."""
+    if op.ins[index].kind == "size" and op.value(index) is None:
+        return [each if names([each]) else count(each or ()) for each in op.ins[index].sizes]
+    return list(op.numbers(index))
+
+
+def _sliced(op: Op, parts: list[tuple[_Bound, _Bound, int] | int | str]) -> Fact:
+    """A part of a tensor: for each dimension a slice, or a position, which drops it."""
+    fact = op.ins[0]
+    named = sum(part not in (_NEW, _REST) for part in parts)
+    rest = [(None, None, 1)] * (len(fact.axes) - named)
+    if _REST not in parts:
+        parts = [*parts, _REST]
+    parts = [each for part in parts for each in (rest if part == _REST else [part])]
+    if fact.kind in ("size", "splits"):
+        require(len(parts) == 1 and parts[0] != _NEW, "sizes are reshaped")
+        return _of_sizes(fact, parts[0]) if fact.kind == "size" else _of_splits(fact, parts[0])
+    if fact.kind == "indices":
+        whole = parts[0] == (None, None, 1) or parts[0] == (0, fact.axes[0], 1)
+        require(len(parts) == 2 and whole, "positions are sliced")
+        alone, every = isinstance(parts[1], int), np.arange(count(fact.axes[1]))
+        which = every[parts[1] if alone else slice(*parts[1])]  # type: ignore[index,misc]
+        return columns(fact, [int(number) for number in np.ravel(which)], alone=alone)
+    made, pads, axes = list[Axis](), frozenset[str](), list(fact.axes)
+    for place, part in enumerate(parts):
+        if part == _NEW:
+            made.append(())
+        elif isinstance(part, int):
+            pads |= apart(axes.pop(0))
+        else:
+            kept, more = _cut(op, place, axes.pop(0), *part)  # type: ignore[misc]
+            made.append(kept)
+            pads |= more
+    return fact.moved(made, pads)
+
+
+def _of_sizes(fact: Fact, part: tuple[_Bound, _Bound, int] | int | str) -> Fact:
+    if isinstance(part, int):
+        return Fact("size", sizes=(fact.sizes[part],))
+    return sizes(fact.sizes[slice(*part)])
+
+
+def _of_splits(fact: Fact, part: tuple[_Bound, _Bound, int] | int | str) -> Fact:
+    """Row splits without the last, where lists start, or without the first, where they end."""
+    ends = {(None, -1, 1): "starts", (0, -1, 1): "starts", (1, None, 1): "ends"}
+    role, name = fact.role
+    require(role == "splits" and part in ends, "the position of a row is used as a value")
+    return replace(fact, axes=(R,), of=f"{ends[part]}:{name}")  # type: ignore[index]
+
+
+def _cut(
+    op: Op, number: int, each: Axis, start: _Bound, stop: _Bound, step: int
+) -> tuple[Axis, frozenset[str]]:
+    """The size of a part of a dimension, and lists whose length decides which entries it has."""
+    if start in (0, None) and stop in (None, each) and step == 1:
+        return each, frozenset()
+    if start in (0, None) and stop == R and step == 1 and not each:
+        return (), frozenset()  # of a single entry; a late graph hides its shape that way
+    apart(each, *(bound for bound in (start, stop) if isinstance(bound, tuple)))
+    if isinstance(start, tuple) or isinstance(stop, tuple):
+        first = start in (0, None) and step == 1
+        require(first, "where a slice begins depends on the run")
+        return op.derived([each, stop], number), frozenset()  # type: ignore[list-item]
+    if not names([each]):
+        return dim(len(range(count(each))[start:stop:step])), frozenset()
+    from_end = (start or 0) < 0 or (stop or 0) < 0 or step < 0
+    part = f"{each}[{start}:{stop}:{step}]"
+    return derived([each], part), lists_in([each]) if from_end else frozenset()
+
+
+@rule("Pad", "PadV2")
+def pad(op: Op) -> Fact:
+    made, pads = [], frozenset[str]()
+    around = np.reshape(op.numbers(1), [-1, 2]).tolist()
+    require(not any(fact.plain().axes for fact in op.ins[2:]), "the padding is not a scalar")
+    for number, (each, (before, after)) in enumerate(zip(op.ins[0].axes, around, strict=True)):
+        if before + after:
+            lists = apart(each)
+            pads |= lists if after else frozenset()
+            known = not names([each])
+            each = dim(count(each) + before + after) if known else op.derived([each], number)
+        made.append(each)
+    return values([op.ins[0], *op.ins[2:]], made, pads)
+
+
+@rule("Tile", "BroadcastTo")
+def repeat(op: Op) -> Fact:
+    fact, wanted = op.ins[0], op.entries(1)
+    axes = (*[()] * (len(wanted) - len(fact.axes)), *fact.axes)
+    made = []
+    for each, times in zip(axes, wanted, strict=True):
+        require(times is not None, "the number of repetitions is unknown")
+        if op.type == "BroadcastTo":
+            require(not each or each == times, "sizes do not fit together")
+            made.append(times or ())
+            continue
+        require(not has_rows(each) or not times, "rows are repeated one after another")
+        made.append(dim(*times or (), *each))
+    return fact if tuple(made) == fact.axes else fact.moved(tuple(made), within(made))
+
+
+@rule("Fill")
+def fill(op: Op) -> Fact:
+    found = op.entries(0)
+    require(None not in found, "a size is unknown")
+    return values([op.ins[1]], [each or () for each in found], fixed(op.ins[1:]))
+
+
+@rule("Range")
+def numbers(op: Op) -> Fact:
+    """The numbers 0, 1, ...: positions in lists, or of rows."""
+    end = op.size(1)
+    require(op.numbers(0) == [0] and op.numbers(2) == [1], "it does not count 0, 1, 2, ...")
+    if end == R:
+        return Fact("ids", (R,), of=R)
+    apart(end)
+    return Fact("fixed", (end,), of="positions:")
+
+
+@rule("MatrixBandPart")
+def band(op: Op) -> Fact:
+    apart(*op.ins[0].axes[-2:])
+    return values(op.ins, op.ins[0].axes, fixed(op.ins[1:]))

@@ -1,6 +1,6 @@
 """Applies the rules to a graph, op by op."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.graph._nodes import LIST_ROLE, FlatGraph, NodeDef, data_inputs, producer
 from colcast.export.graph._ops import computed_from_weights, is_unsteady
-from colcast.export.rows import _elements, _lists, _lookups, _parts, _reduce, _shapes, _slices  # noqa: F401
-from colcast.export.rows._elements import clamped
+from colcast.export.rows._entries import clamped
 from colcast.export.rows._facts import (
+    UNSURE,
     Fact,
     Mixes,
     checked,
@@ -21,11 +21,9 @@ from colcast.export.rows._facts import (
     names,
 )
 from colcast.export.rows._lists import handed_over
-from colcast.export.rows._op import RULES, Op
+from colcast.export.rows._op import RULES, Op, require
 
-_SWITCHES, _MERGES = ("Switch", "RefSwitch"), ("Merge", "RefMerge")
 _SAME_ENTRIES = ("Identity", "Reshape", "Snapshot", "StopGradient")
-_SIZES = ("Shape", "ShapeN", "Size")
 
 
 class Walk:
@@ -53,72 +51,65 @@ class Walk:
         self._known: set[str] = set()  # tensors with the same numbers in every run
         self._origins: dict[str, str] = {}
         weights = computed_from_weights(graph)
-        optional: set[str] = set()  # nodes that run only if rows say so
         for name, node in graph.nodes.items():
-            sources = data_inputs(node)
-            if not optional.isdisjoint(map(producer, node.input)):
-                optional.add(name)
             if f"{name}:0" in given:
                 continue
+            sources = data_inputs(node)
             unsteady = node.op not in RULES and is_unsteady(node, graph)
-            outputs = session.graph.get_operation_by_name(name).outputs
+            operation = session.graph.get_operation_by_name(name)
             steady = node.op != "Placeholder" and not unsteady and name not in weights
             if steady and self._known.issuperset(sources):
-                self._known.update(tensor.name for tensor in outputs)
-            made = self._made(node, sources, unsteady or (node.op in _MERGES and name in optional))
-            for tensor, fact in zip(outputs, made, strict=True):
+                self._known.update(tensor.name for tensor in operation.outputs)
+            made = self._made(node, operation, sources, unsteady)
+            for tensor, fact in zip(operation.outputs, made, strict=True):
                 self.facts[tensor.name] = fact
-            if node.op in _SWITCHES and not _is_free(self.facts[sources[1]]):
-                optional.add(name)
             if node.op in _SAME_ENTRIES:
                 self._origins[f"{name}:0"] = self._origins.get(sources[0], sources[0])
 
-    def _made(self, node: NodeDef, sources: Sequence[str], unsteady: bool) -> list[Fact]:
-        operation = self._session.graph.get_operation_by_name(node.name)
+    def _made(
+        self, node: NodeDef, operation: Any, sources: Sequence[str], unsteady: bool
+    ) -> list[Fact]:
         ins = [self.facts.get(s, mixed(f"{s} is read before it is known")) for s in sources]
         origins = [self._origins.get(source, source) for source in sources]
-        op = Op(node, operation, ins, self._value_of(sources, ins), origins)
+        op = Op(operation, ins, lambda index: self._value(ins[index], sources[index]), origins)
         try:
-            return [checked(fact) for fact in self._by_class(op, node, unsteady)]
+            require(not unsteady, "its output differs between runs")
+            return [_named(checked(fact), op) for fact in self._by_class(op, node)]
         except Mixes as error:
             why = str(error)
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
             why = f"its inputs do not fit together: {error}"
         return [mixed(f"{why} ({node.op} {node.name})")] * op.outputs
 
-    def _by_class(self, op: Op, node: NodeDef, unsteady: bool) -> list[Fact]:
-        if unsteady:
-            raise Mixes("its output differs between runs")
+    def _by_class(self, op: Op, node: NodeDef) -> Sequence[Fact]:
         free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
         declared = self._declared(op) if free else []
-        known = all(not names(fact.axes) for fact in declared)
-        if declared and not _sizes(op) and (known or op.type not in RULES):
+        of_sizes = op.type in ("Shape", "ShapeN") or any(fact.kind == "size" for fact in op.ins)
+        require(node.op not in ("Merge", "RefMerge"), "rows may decide which branch it takes")
+        if declared and op.type not in RULES:
+            return declared
+        if declared and not of_sizes and all(not names(fact.axes) for fact in declared):
             return declared
         if LIST_ROLE in node.attr and not free:
             return [self._list(node)]
         for fact in op.ins:
             if fact.kind == "mixed":
                 return [clamped(op) or replace(fact, sizes=())] * op.outputs
-        if node.op not in RULES:
-            raise Mixes("no rule says how this op treats rows")
+        require(node.op in RULES, "no rule says how this op treats rows")
         try:
             found = RULES[node.op](op)
         except Mixes:
             if not declared:
                 raise
             return declared
-        return [found] if isinstance(found, Fact) else list(found)
+        return [found] if isinstance(found, Fact) else found
 
     def _declared(self, op: Op) -> list[Fact]:
         """Facts about outputs that are the same in every run; [] if a rank is unknown."""
         found = list[Fact]()
         for tensor in op.operation.outputs:
-            shape = tensor.shape
-            if (
-                not shape.is_fully_defined()
-                and (value := self._known_value(tensor.name)) is not None
-            ):
-                shape = tf.TensorShape(np.shape(value))
+            value = None if tensor.shape.is_fully_defined() else self._known_value(tensor.name)
+            shape = tensor.shape if value is None else tf.TensorShape(np.shape(value))
             if shape.rank is None:
                 return []
             each = enumerate(shape)
@@ -129,8 +120,8 @@ class Walk:
     def _list(self, node: NodeDef) -> Fact:
         """What the converter hands over about a tensor that it made from a list's columns."""
         role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
-        if name not in self._counts or not self._reads(node, self._counts[name]):
-            raise Mixes(f"list {name} is not made from its columns")
+        made = name in self._counts and self._reads(node, self._counts[name])
+        require(made, f"list {name} is not made from its columns")
         return handed_over(role, name)
 
     def _reads(self, node: NodeDef, counts: str) -> bool:
@@ -138,26 +129,19 @@ class Walk:
         waiting = [*data_inputs(node)]
         while waiting:
             source = self._graph.nodes[producer(waiting.pop())]
-            if source.op == "Placeholder":
-                if source.name != counts:
-                    return False
-            elif source.op not in _CONVERTERS:
-                return False
-            else:
+            if source.op in _CONVERTERS:
                 waiting += data_inputs(source)[: 1 if source.op in _REPEATED else None]
+            elif source.op != "Placeholder" or source.name != counts:
+                return False
         return True
 
-    def _value_of(self, sources: Sequence[str], ins: Sequence[Fact]) -> Callable[[int], Any]:
-        def value(index: int) -> Any:
-            fact, tensor = ins[index], sources[index]
-            if fact.kind == "size":
-                if names(fact.sizes) or None in fact.sizes:
-                    return None
-                return [each[0] if each else 1 for each in fact.sizes]
-            found = tf.get_static_value(self._session.graph.get_tensor_by_name(tensor))
-            return self._known_value(tensor) if found is None else found
-
-        return value
+    def _value(self, fact: Fact, tensor: str) -> Any:
+        """The numbers of a tensor that are the same in every run; None of others."""
+        if fact.kind == "size":
+            known = not names(fact.sizes) and None not in fact.sizes
+            return [(*(each or ()), 1)[0] for each in fact.sizes] if known else None
+        found = tf.get_static_value(self._session.graph.get_tensor_by_name(tensor))
+        return self._known_value(tensor) if found is None else found
 
     def _known_value(self, tensor: str) -> Any:
         """The numbers of a tensor that neither inputs nor weights affect; None of others."""
@@ -175,12 +159,14 @@ _CONVERTERS = (
 )  # fmt: skip
 
 
+def _named(fact: Fact, op: Op) -> Fact:
+    """Adds the op that combines two lists to the doubt whether they are equally long."""
+    said = (f"{pad} ({op.type} {op.name})" if pad.endswith(UNSURE) else pad for pad in fact.pads)
+    return replace(fact, pads=frozenset(said)) if fact.pads else fact
+
+
 def _is_free(fact: Fact) -> bool:
     """Whether a tensor has the same size and values in every run."""
     if fact.kind == "size":
         return not has_rows(*fact.sizes) and not lists_in(fact.sizes)
     return fact.kind == "fixed" and not fact.pads and not lists_in(fact.axes)
-
-
-def _sizes(op: Op) -> bool:
-    return op.type in RULES and (op.type in _SIZES or any(f.kind == "size" for f in op.ins))

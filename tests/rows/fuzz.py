@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.rows import Walk, verdict
-from colcast.export.rows._independence import once, rows_of
+from colcast.export.rows._independence import rows_of
 from tensorflow.core.protobuf.config_pb2 import CallableOptions
 
 from .random_graphs import (
@@ -168,7 +168,7 @@ def _verdicts(
     names = {name: tensor.name for name, tensor in columns.items()}
     user = {name: tensor for name, tensor in names.items() if of_user(name)}
     items = {name: tensor for name, tensor in names.items() if not of_user(name)}
-    given = {**rows_of(items, session.graph), **once(user, {}, session.graph)}
+    given = {**rows_of(items, session.graph), **rows_of(user, session.graph, rows=())}
     facts = Walk(graph, session, given).facts
     return {tensor: verdict(facts[tensor]) for tensor in wanted}
 

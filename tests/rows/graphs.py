@@ -8,7 +8,8 @@ import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.convert._parse_op import parsed_tensors
 from colcast.export.graph._nodes import FlatGraph
-from colcast.export.rows._independence import Independence, find_independence, rows_of
+from colcast.export.rows import Walk
+from colcast.export.rows._independence import Independence, judge, rows_of
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
@@ -64,9 +65,8 @@ class Graph:
             given = rows_of(tensors, graph)
             flat = FlatGraph(meta_graph, [self._output.name])
             self.ops = {node.op for node in flat.nodes.values()}
-            self.found: Independence = find_independence(
-                flat, self._session, given, {"out": self._output.name}
-            )
+            facts = Walk(flat, self._session, given).facts
+            self.found: Independence = judge(facts, {"out": self._output.name})
 
     def run(self, columns: Columns) -> Any:
         """Computes the output on some rows."""

@@ -137,15 +137,11 @@ def test_a_branch_on_the_longest_list_is_refused() -> None:
     assert not Graph(lambda c: c["f"] * two_or_one(tf.shape(c["ids"])[1] > 3)).found.rows
 
 
-def test_a_branch_on_a_constant_keeps_rows_independent() -> None:
-    graph = Graph(lambda c: c["f"] * two_or_one(a_weight_is_positive()))
-    assert graph.found.rows, graph.found.why_not
-    assert graph.found.own_length == ()
-    assert graph.scores_rows_alike(0)
-
-
-def test_a_branch_whose_sides_read_rows_is_refused() -> None:
-    assert not Graph(behind_a_check).found.rows
+@pytest.mark.parametrize("build", [behind_a_check, lambda c: c["f"] * two_or_one(True)])
+def test_other_branches_are_refused(build: Any) -> None:
+    found = Graph(build).found
+    assert not found.rows
+    assert "(Merge " in found.why_not
 
 
 TOLERANCE = 1e-6
