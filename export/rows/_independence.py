@@ -83,7 +83,7 @@ def shared(columns: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
         found[tensor] = mixed(f"the rank of {name!r} is unknown")
         if shape.rank is not None:
             each = enumerate(shape)
-            sizes = [(f"?{name}/{n}",) if size is None else dim(size) for n, size in each]
+            sizes = [(f"?column {name}/{n}",) if size is None else dim(size) for n, size in each]
             found[tensor] = Fact("fixed", tuple(sizes))
     return found
 

@@ -211,7 +211,7 @@ def strided_slice(op: Op) -> Fact:
             parts.append(_REST if has("ellipsis") else _NEW)
         elif has("shrink_axis"):
             require(isinstance(start, int), "the position of an entry depends on the run")
-            parts.append(0 if has("begin") else start)  # type: ignore[arg-type]
+            parts.append(start)  # type: ignore[arg-type]
         else:
             start, stop = None if has("begin") else start, None if has("end") else stop
             parts.append((start, stop, step[place]))
@@ -249,7 +249,7 @@ def _sliced(op: Op, parts: list[tuple[_Bound, _Bound, int] | int | str]) -> Fact
         elif isinstance(part, int):
             pads |= apart(axes.pop(0))
         else:
-            kept, more = _cut(op, place, axes.pop(0), *part)  # type: ignore[misc]
+            kept, more = _cut(op, place, axes.pop(0), *part)
             made.append(kept)
             pads |= more
     return fact.moved(made, pads)
