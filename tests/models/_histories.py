@@ -153,6 +153,12 @@ MODELS = [
     keras_model(gru_in_a_loop, FIXED, "a loop over steps of every row", expected=Expected.REFUSED),
     keras_model(gru_unrolled, FIXED, "the same without the loop"),
     keras_model(sparse_lookups, SPEC, "SparseSegmentMean, Unique of ids, SparseFillEmptyRows"),
-    keras_model(weighted_lookup, WEIGHTED, "sparse weights beside ids", row=_weighted_row),
+    keras_model(
+        weighted_lookup,
+        WEIGHTED,
+        "sparse weights beside ids",
+        row=_weighted_row,
+        expected=Expected.REFUSED,
+    ),
     keras_model(ragged_layers, RAGGED, "segment sums by row splits"),
 ]

@@ -19,7 +19,7 @@ class Expected(StrEnum):
     INDEPENDENT = "independent"
     INTERACTING = "interacting"
     LENGTH = "length"  # how far lists are padded
-    REFUSED = "refused"  # nothing else, but the rule has no class for an op
+    REFUSED = "refused"  # nothing else, if requests are well formed, but the rule cannot tell
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._hostile import attended, dense, mask
-from ._model import Random, Row, row_of
+from ._model import Expected, Random, Row, row_of
 from ._weights import Features, Weights, written_model
 
 SPEC = {
@@ -204,7 +204,7 @@ MODELS = [
         (bilinear_excitation, {}),
         (mixture_of_experts, {}),
         (text_ranker, {}),
-        (weighted_columns, {}),
+        (weighted_columns, {"expected": Expected.REFUSED}),
         (short_lists, {}),
     )
 ]
