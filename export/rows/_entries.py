@@ -61,9 +61,10 @@ def _channels_last(op: Op) -> None:
 
 def _sizes(op: Op) -> Fact | None:
     """Sizes multiplied, or at least 0; the number of row splits less 1, which is that of rows."""
-    if all(fact.kind != "size" for fact in op.ins) or any(len(fact.axes) > 1 for fact in op.ins):
+    if op.type not in ("Maximum", "Mul", "Sub") or all(fact.kind != "size" for fact in op.ins):
         return None
-    if any(fact.kind != "size" and op.value(i) is None for i, fact in enumerate(op.ins)):
+    known = (fact.kind == "size" or op.value(i) is not None for i, fact in enumerate(op.ins))
+    if any(len(fact.axes) > 1 for fact in op.ins) or not all(known):
         return None
     one, other = op.entries(0), op.entries(1)
     if op.type == "Mul" and None not in (*one, *other):

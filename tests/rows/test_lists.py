@@ -154,6 +154,21 @@ def test_a_refusal_names_the_lists_that_may_differ() -> None:
     assert Graph(build).found.why_not.startswith(why)
 
 
+def test_wrong_lengths_in_two_rows_shift_the_weights_of_a_third() -> None:
+    """Alone, the outer rows would be refused, and the inner one is right."""
+
+    def weighted(c: C) -> Any:
+        ids, weights = sparse(c, "ids"), sparse(c, "weights")
+        return tf.nn.safe_embedding_lookup_sparse(tf.eye(6)[:, :1] + 1, ids, weights, "sum")
+
+    graph = Graph(weighted)
+    columns = _rows([[1.0], [2.0], [3.0, 4.0]], f=[0.0] * 3)
+    columns["ids/length"] = np.array([2, 1, 1])
+    alone = graph.run({name: column[1:2] for name, column in columns.items()})
+    assert not np.allclose(graph.run(columns)[1:2], alone)
+    assert graph.found.why_not.startswith("cannot tell whether ids and weights are equally long (")
+
+
 CHOSEN: dict[str, Build] = {  # which entries a list has depends on the values of other rows
     "the longest of chosen entries": lambda c: c["f"] * tf.cast(tf.reduce_max(tf.math.bincount(
         tf.cast(tf.boolean_mask(sparse(c, "ids").indices[:, 0], sparse(c, "ids").values > 3),
