@@ -169,24 +169,6 @@ def test_wrong_lengths_in_two_rows_shift_the_weights_of_a_third() -> None:
     assert graph.found.why_not.startswith("cannot tell whether ids and weights are equally long (")
 
 
-CHOSEN: dict[str, Build] = {  # which entries a list has depends on the values of other rows
-    "the longest of chosen entries": lambda c: c["f"] * tf.cast(tf.reduce_max(tf.math.bincount(
-        tf.cast(tf.boolean_mask(sparse(c, "ids").indices[:, 0], sparse(c, "ids").values > 3),
-                tf.int32), minlength=rows(c), maxlength=rows(c))), tf.float32),
-    "a bound that is negated": lambda c: c["f"] * tf.cast(
-        tf.minimum(4, -tf.maximum(4, tf.reduce_sum(tf.cast(c["i"], tf.int32)))), tf.float32
-    ),
-    "one value for 0 and -0": lambda c: 1 / tf.gather(*(lambda u: (u.y, u.idx))(tf.unique(c["f"]))),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("build", CHOSEN.values(), ids=CHOSEN)
-def test_values_of_other_rows_are_not_used(build: Build) -> None:
-    found = Graph(build).found
-    assert not found.rows
-    assert found.why_not
-
-
 def test_the_columns_named_like_a_lists_are_none_without_the_converters_nodes() -> None:
     """Lengths that a model reads itself say nothing about how wide its lists are."""
 
