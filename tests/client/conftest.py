@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -13,9 +14,12 @@ import tensorflow as tf
 from colcast.client import ClientSettings, ModelSchema, Signature, Target, TensorSpec
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.request._request import RequestOptions, build_request
+from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2_grpc
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
+
+from ..models import build
 
 
 def spec(name: str, dtype: str, *shape: int | None) -> TensorSpec:
@@ -33,7 +37,7 @@ def signature(name: str, *inputs: TensorSpec, **defaults: Any) -> Signature:
     )
 
 
-COLUMNS = (
+SPECS = (
     spec("age", "int64", None),
     spec("city", "string", None),
     spec("history", "int64", None, None),
@@ -65,8 +69,8 @@ def schema() -> ModelSchema:
         3,
         {
             "serving_default": signature("serving_default", spec("examples", "string", None)),
-            "columnar": signature("columnar", *COLUMNS, year=year),
-            "columnar_late": signature("columnar_late", *map(_late, COLUMNS), year=year),
+            "columnar": signature("columnar", *SPECS, year=year),
+            "columnar_late": signature("columnar_late", *map(_late, SPECS), year=year),
         },
         can=CAN,
     )
@@ -85,6 +89,8 @@ ITEMS = [
     {"movie": 9, "year": 1984.0, "genres": [], "vector": [4.0, 5.0, 6.0]},
     {"movie": 11, "genres": ["War", "Noir"], "vector": [7.0, 8.0, 9.0]},
 ]
+COLUMNS = {name: [{"year": 1990.0, **item}[name] for item in ITEMS] for name in ITEMS[0]}
+"""The items by column, with the default of `year`."""
 
 OTHER = {"age": 47, "city": "Gdańsk", "history": [5]}
 ALL: tuple[Target, ...] = ("late", "columnar", "stock", "repeated")
@@ -252,3 +258,18 @@ def serves(scripted: Any) -> Callable[..., ScriptedServer]:
         return server
 
     return start
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The base path of the model `movies`."""
+    path = tmp_path_factory.mktemp("movies")
+    build("movies", path / "1")
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(models: Path) -> Iterator[ServerProcess]:
+    """A real server of `movies`."""
+    with ServerProcess("movies", models) as started:
+        yield started

@@ -11,7 +11,6 @@ import pytest
 from colcast.client import encode_predict_request
 from colcast.server import ServerProcess
 
-from ..models import build
 from ..models.saving import serialized
 
 
@@ -74,17 +73,8 @@ def test_the_annotated_input_is_what_we_send() -> None:
     assert sent.endswith(bytes.fromhex("".join(lines)))
 
 
-@pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A server of the model that client.md uses."""
-    path = tmp_path_factory.mktemp("movies")
-    build("movies", path / "1")
-    with ServerProcess("movies", path) as server:
-        yield server.target
-
-
-def test_the_recipes_run(target: str) -> None:
-    text = (DOCS / "client.md").read_text().replace("localhost:8500", target)
+def test_the_recipes_run(server: ServerProcess) -> None:
+    text = (DOCS / "client.md").read_text().replace("localhost:8500", server.target)
     recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     runnable = [recipe for recipe in recipes if ".pem" not in recipe]
     assert len(recipes) == len(runnable) + 1  # one recipe needs certificate files

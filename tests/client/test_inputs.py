@@ -1,7 +1,7 @@
 """The same candidates in every form that services use make the same request."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,198 @@ import pytest
 import tensorflow as tf
 from colcast.client import InputError, ModelSchema, Policies
 from colcast.client.columns._inputs import Rows
-from colcast.client.columns._inputs_examples import Examples
+from colcast.client.columns._inputs_examples import Examples, examples_of_any
+from colcast.client.request._prepared import PreparedItems
 from colcast.client.request._request import build_request
+from colcast.client.wire import field, integer_field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import input_pb2, predict_pb2
 
-from .conftest import ITEMS, USER, arrays, message, request_options, signature, spec
+from ..models.saving import serialized
+from .conftest import COLUMNS, ITEMS, USER, arrays, message, request_options, signature, spec
 
-FULL = [{"year": 1990.0, **item} for item in ITEMS]
-COLUMNS = {name: [item[name] for item in FULL] for name in FULL[0]}
+Columns = dict[str, list[Any]]
+TYPES: dict[str, Any] = {
+    "year": pa.float32(),
+    "rank": pa.int64(),
+    "word": pa.string(),
+    "vector": pa.list_(pa.float32()),
+    "list": pa.list_(pa.int64()),
+}
+DEFAULTS: dict[str, Any] = {
+    "year": 1990.0,
+    "rank": -1,
+    "word": "none",
+    "vector": [0.5, 0.5],
+    "list": [],
+}
+
+
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def table_of(columns: Columns) -> Any:
+    return pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
+
+
+def series_of(columns: Columns, **dtypes: Any) -> Any:
+    return {
+        name: pd.Series(values, dtype=dtypes.get(name, "object"))
+        for name, values in columns.items()
+    }
+
+
+FORMS: dict[str, Callable[[Columns], Any]] = {
+    "rows": rows_of,
+    "rows, none but the first with what is missing": lambda columns: [
+        {name: value for name, value in row.items() if value is not None or not i}
+        for i, row in enumerate(rows_of(columns))
+    ],
+    "rows with pandas' marks": lambda columns: [
+        {name: pd.NA if value is None else value for name, value in row.items()}
+        for row in rows_of(columns)
+    ],
+    "columns": lambda columns: columns,
+    "pandas": lambda columns: pd.DataFrame(columns, dtype="object"),
+    "pandas, nullable": lambda columns: pd.DataFrame(
+        series_of(columns, year="Float64", rank="Int64", word="string")
+    ),
+    "pandas, arrow": lambda columns: series_of(
+        columns, **{name: pd.ArrowDtype(of) for name, of in TYPES.items() if name != "vector"}
+    ),
+    "pandas, categories": lambda columns: series_of(columns, word="category"),
+    "polars": lambda columns: pl.from_arrow(table_of(columns)),
+    "polars series": lambda columns: pl.from_arrow(table_of(columns)).to_dict(),
+    "pyarrow": table_of,
+    "pyarrow, a batch": lambda columns: table_of(columns).to_batches()[0],
+    "pyarrow, chunks": lambda columns: pa.concat_tables(
+        [table_of(columns).slice(0, 1), table_of(columns).slice(1)]
+    ),
+    "pyarrow, dictionaries": lambda columns: {
+        name: array.combine_chunks().dictionary_encode()
+        if name in ("year", "rank", "word")
+        else array
+        for name, array in zip(columns, table_of(columns).columns, strict=True)
+    },
+}
+COMPLETE: dict[str, Callable[[Columns], Any]] = {
+    "arrays": lambda columns: {
+        **columns,
+        "year": np.array(columns["year"], np.float64),
+        "rank": np.array(columns["rank"], np.int64),
+        "word": np.array(columns["word"], object),
+        "vector": np.array(columns["vector"], np.float32),
+        "list": [np.array(values, np.int64) for values in columns["list"]],
+    },
+    "padded arrays": lambda columns: {
+        **columns,
+        "list": np.array([[*one, *[0] * (4 - len(one))] for one in columns["list"]]).reshape(-1, 4)[
+            :, : max(1, *map(len, columns["list"]))
+        ],
+        "list/length": np.array([len(one) for one in columns["list"]]),
+    },
+    "pandas, sparse": lambda columns: pd.DataFrame(columns).astype(
+        {"rank": pd.SparseDtype("int64")}
+    ),
+    "pandas, floats": lambda columns: pd.DataFrame(
+        {**columns, "rank": [float(one) for one in columns["rank"]]}
+    ),
+}
+"""Forms that hold no missing value."""
+
+
+@pytest.fixture(scope="module")
+def gaps() -> ModelSchema:
+    """A model whose features all have defaults."""
+    columnar = signature(
+        "columnar",
+        spec("movie", "int64", None),
+        spec("year", "float32", None),
+        spec("rank", "int64", None),
+        spec("word", "string", None),
+        spec("vector", "float32", None, 2),
+        spec("list", "int64", None, None),
+        spec("list/length", "int64", None),
+        year=np.array([DEFAULTS["year"]], np.float32),
+        rank=np.array([DEFAULTS["rank"]]),
+        word=np.array([DEFAULTS["word"].encode()], object),
+        vector=np.array([DEFAULTS["vector"]], np.float32),
+    )
+    return ModelSchema("m", 1, {"columnar": columnar})
+
+
+def filled(columns: Columns) -> Columns:
+    return {
+        name: [DEFAULTS[name] if value is None else value for value in values]
+        for name, values in columns.items()
+    }
+
+
+def expected(columns: Columns) -> dict[str, Any]:
+    """The columns that a model reads, with N rows."""
+    full = filled(columns)
+    longest = max(1, *map(len, full["list"]))
+    return {
+        "year": np.array(full["year"], np.float32),
+        "rank": np.array(full["rank"]),
+        "word": np.array([word.encode() for word in full["word"]], object),
+        "vector": np.array(full["vector"], np.float32),
+        "list": np.array([[*one, *[0] * (longest - len(one))] for one in full["list"]]),
+        "list/length": np.array([len(one) for one in full["list"]]),
+    }
+
+
+ROWS = 3
+FLOATS = st.floats(-1e6, 1e6, width=32)
+EXACT = st.integers(-(2**53) + 1, 2**53 - 1)  # a float64 holds them
+
+
+@st.composite
+def columns_with_gaps(draw: st.DrawFn) -> Columns:
+    def three(values: Any) -> Any:
+        return draw(st.lists(st.none() | values, min_size=ROWS, max_size=ROWS))
+
+    return {
+        "year": three(FLOATS),
+        "rank": three(EXACT),
+        "word": three(st.text(max_size=5)),
+        "vector": three(st.lists(FLOATS, min_size=2, max_size=2)),
+        "list": three(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4)),
+    }
+
+
+@pytest.mark.parametrize("form", [*FORMS, *COMPLETE])
+@settings(max_examples=20, deadline=None)
+@given(columns=columns_with_gaps())
+def test_every_form_gives_the_same_request(gaps: ModelSchema, form: str, columns: Columns) -> None:
+    """Missing values take the default; candidates may have been prepared."""
+    items = FORMS[form](columns) if form in FORMS else COMPLETE[form](filled(columns))
+    sent = message(gaps, Rows(items, {"movie": 1}))
+    assert sent == message(gaps, Rows(columns, {"movie": 1}))
+    assert sent == message(gaps, Rows(PreparedItems(items), {"movie": 1}))
+    found = arrays(sent)
+    for name, values in expected(columns).items():
+        np.testing.assert_array_equal(np.broadcast_to(found[name], values.shape), values)
+
+
+@pytest.mark.parametrize("rank", [2**60 + 1, -(2**63), 2**63 - 1])
+@pytest.mark.parametrize("form", FORMS)
+def test_integers_that_no_float_holds_stay_exact_beside_a_gap(
+    gaps: ModelSchema, form: str, rank: int
+) -> None:
+    columns = {"rank": [rank, None, 3]}
+    found = arrays(message(gaps, Rows(FORMS[form](columns), {"movie": 1})))
+    assert found["rank"].tolist() == [rank, -1, 3]
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, ...])
+def test_a_missing_feature_of_the_user_takes_the_default(gaps: ModelSchema, value: Any) -> None:
+    user = {"movie": 1} | ({} if value is ... else dict.fromkeys(TYPES, value))
+    found = arrays(message(gaps, Rows([{}], user), "repeated"))
+    for name, values in expected({name: [None] for name in TYPES}).items():
+        np.testing.assert_array_equal(found[name], values)
 
 
 def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
@@ -30,69 +212,21 @@ def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
     return [tf.train.Example.FromString(data) for data in found]
 
 
-FORMS = {
-    "rows": FULL,
-    "columns": COLUMNS,
-    "arrays": {
-        "movie": np.array(COLUMNS["movie"], np.int32),
-        "year": np.array(COLUMNS["year"], np.float64),
-        "genres": COLUMNS["genres"],
-        "vector": np.array(COLUMNS["vector"]),
-    },
-    "padded arrays": {
-        "movie": np.array(COLUMNS["movie"]),
-        "year": np.array(COLUMNS["year"], np.float32),
-        "genres": np.array([["Drama", ""], ["", ""], ["War", "Noir"]]),
-        "genres/length": np.array([1, 0, 2]),
-        "vector": np.array(COLUMNS["vector"], np.float16),
-    },
-    "pandas": pd.DataFrame(COLUMNS),
-    "pandas, nullable": pd.DataFrame(COLUMNS).convert_dtypes(),
-    "pandas, categories": pd.DataFrame(COLUMNS).astype({"movie": "category", "year": "category"}),
-    "pandas, sparse": pd.DataFrame(COLUMNS).astype({"movie": pd.SparseDtype("int64")}),
-    "pandas, small and arrow": pd.DataFrame(COLUMNS).astype(
-        {"movie": "Int8", "year": "float64[pyarrow]"}
-    ),
-    "pandas, floats": pd.DataFrame(COLUMNS).astype({"movie": "float64"}),
-    "polars": pl.DataFrame(COLUMNS),
-    "pyarrow": pa.table(COLUMNS),
-    "pyarrow, a batch": pa.record_batch(COLUMNS),
-    "pyarrow, dictionaries": pa.table(
-        {**COLUMNS, "movie": pa.array(COLUMNS["movie"]).dictionary_encode()}
-    ),
-    "pyarrow, chunks": {name: pa.chunked_array([values]) for name, values in COLUMNS.items()},
-    "pandas series": dict(pd.DataFrame(COLUMNS).items()),
-    "polars series": pl.DataFrame(COLUMNS).to_dict(),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_every_form_makes_the_same_request(schema: ModelSchema, form: str) -> None:
-    assert message(schema, Rows(FORMS[form], USER)) == message(schema, Rows(ITEMS, USER))
-
-
-def test_examples_and_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
-    expected = message(schema, Rows(ITEMS, USER))
+def test_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
     protos = examples(schema, user=USER, items=ITEMS)
-    assert message(schema, Examples([proto.SerializeToString() for proto in protos])) == expected
     with_context = input_pb2.ExampleListWithContext()
-    context, items = set(USER), set(FULL[0])
     for key, value in protos[0].features.feature.items():
-        if key in context:
+        if key in USER:
             with_context.context.features.feature[key].CopyFrom(value)
     for proto in protos:
         example = with_context.examples.add()
         for key, value in proto.features.feature.items():
-            if key in items:
+            if key in COLUMNS:
                 example.features.feature[key].CopyFrom(value)
-    from colcast.client.columns._inputs_examples import examples_of_any
-
-    assert message(schema, examples_of_any(with_context)) == expected
+    assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
 
 
 def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
-    from colcast.client.columns._inputs_examples import examples_of_any
-
     with_context = input_pb2.ExampleListWithContext()
     protos = examples(schema, user=USER, items=ITEMS)
     with_context.context.features.feature["age"].int64_list.value.append(99)
@@ -123,23 +257,16 @@ def test_two_values_of_a_key_in_all_examples_count_in_each_example_s_order(
     assert message(schema, Examples(data)) == message(schema, Examples(merged))
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_examples_may_be_written_in_any_way_protobuf_allows(
-    schema: ModelSchema, packed: bool
-) -> None:
-    protos = examples(schema, user=USER, items=ITEMS)
-    if packed:
-        data = [proto.SerializeToString() for proto in protos]
-    else:
-        data = [_unpacked(proto) for proto in protos]
-        assert tf.train.Example.FromString(data[0]) == protos[0]
-    assert message(schema, Examples(data)) == message(schema, Rows(ITEMS, USER))
+def test_examples_may_be_written_in_any_way_protobuf_allows(schema: ModelSchema) -> None:
+    user = {**USER, "history": list(range(1000)), "city": "x" * 300}
+    protos = examples(schema, user=user, items=ITEMS)
+    data = [_unpacked(proto) for proto in protos]
+    assert tf.train.Example.FromString(data[0]) == protos[0]
+    assert message(schema, Examples(data)) == message(schema, Rows(ITEMS, user))
 
 
 def _unpacked(example: Any) -> bytes:
     """The example as an old writer might encode it: unpacked integers, and values before keys."""
-    from colcast.client.wire import field, integer_field
-
     entries = b""
     for key, value in example.features.feature.items():
         if value.HasField("int64_list"):
@@ -156,7 +283,8 @@ def _unpacked(example: Any) -> bytes:
 
 @given(st.data())
 def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.DataObject) -> None:
-    good, damaged = _good_example(), bytearray(_good_example())
+    good = serialized({**USER, **ITEMS[0]})
+    damaged = bytearray(good)
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(damaged)))
@@ -169,146 +297,11 @@ def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.Data
     predict_pb2.PredictRequest.FromString(built.message)
 
 
-@lru_cache(maxsize=1)
-def _good_example() -> bytes:
-    example = tf.train.Example()
-    for name, value in {**USER, **ITEMS[0]}.items():
-        values = value if isinstance(value, list) else [value]
-        feature = example.features.feature[name]
-        if isinstance(values[0], str):
-            feature.bytes_list.value.extend([text.encode() for text in values])
-        else:
-            kind = feature.int64_list if isinstance(values[0], int) else feature.float_list
-            kind.value.extend(values)
-    data: bytes = example.SerializeToString()
-    return data
-
-
-def test_long_features_of_examples(schema: ModelSchema) -> None:
-    user = {**USER, "history": list(range(1000)), "city": "x" * 300}
-    protos = examples(schema, user=user, items=ITEMS)
-    data = [proto.SerializeToString() for proto in protos]
-    assert message(schema, Examples(data)) == message(schema, Rows(ITEMS, user))
-
-
-def filled(schema: ModelSchema, year: Any, **options: Any) -> Any:
+def years_of(schema: ModelSchema, year: Any, **options: Any) -> Any:
     """The years that the client sends for the given values."""
     items = [{**item, "year": value} for item, value in zip(ITEMS, year, strict=True)]
     sent = message(schema, Rows(items, USER), **options).inputs["year"]
     return np.frombuffer(sent.tensor_content, np.float32)
-
-
-GAPS: dict[str, list[Any]] = {
-    "year": [2001.0, None, 1984.0],
-    "rank": [2**60 + 1, None, 3],
-    "word": ["b", None, "a"],
-    "vector": [[1.0, 2.0], None, [3.0, 4.0]],
-    "list": [[1, 2], None, [3]],
-}
-FILLED = {
-    "year": [2001.0, 1990.0, 1984.0],
-    "rank": [2**60 + 1, -1, 3],
-    "word": [b"b", b"none", b"a"],
-    "vector": [[1.0, 2.0], [0.5, 0.5], [3.0, 4.0]],
-    "list": [[1, 2], [0, 0], [3, 0]],
-    "list/length": [2, 0, 1],
-}
-NAMES: dict[str, Any] = {
-    "rows": lambda name, values: [{} if v is None else {name: v} for v in values],
-    "rows with None": lambda name, values: [{name: v} for v in values],
-    "rows with pandas' marks": lambda name, values: [
-        {name: pd.NA if v is None else v} for v in values
-    ],
-    "columns": lambda name, values: {name: values},
-    "pyarrow": lambda name, values: pa.table({name: values}),
-    "pyarrow, dictionary": lambda name, values: (
-        {name: pa.array(values).dictionary_encode()}
-        if name in ("year", "rank", "word")
-        else {name: pa.array(values)}
-    ),
-    "polars": lambda name, values: pl.DataFrame({name: values}),
-    "pandas, nullable": lambda name, values: {
-        name: pd.Series(values, dtype={"year": "Float64", "rank": "Int64"}.get(name, "object"))
-    },
-    "pandas, categories": lambda name, values: {
-        name: pd.Series(values, dtype="category" if name == "word" else "object")
-    },
-}
-
-
-@pytest.fixture(scope="module")
-def gaps() -> ModelSchema:
-    """A model whose features all have defaults."""
-    columnar = signature(
-        "columnar",
-        spec("movie", "int64", None),
-        spec("year", "float32", None),
-        spec("rank", "int64", None),
-        spec("word", "string", None),
-        spec("vector", "float32", None, 2),
-        spec("list", "int64", None, None),
-        spec("list/length", "int64", None),
-        year=np.array([1990.0], np.float32),
-        rank=np.array([-1]),
-        word=np.array([b"none"], object),
-        vector=np.array([[0.5, 0.5]], np.float32),
-    )
-    return ModelSchema("m", 1, {"columnar": columnar})
-
-
-@pytest.mark.parametrize("name", GAPS)
-@pytest.mark.parametrize("form", NAMES)
-def test_missing_values_in_every_form_take_the_default(
-    gaps: ModelSchema, form: str, name: str
-) -> None:
-    found = arrays(message(gaps, Rows(NAMES[form](name, GAPS[name]), {"movie": 1})))
-    for sent in (name, name + "/length"):
-        assert (found[sent].tolist() if sent in found else None) == FILLED.get(sent), sent
-
-
-@pytest.mark.parametrize("name", GAPS)
-@pytest.mark.parametrize("value", [None, pd.NA, ...])
-def test_a_missing_feature_of_the_user_takes_the_default(
-    gaps: ModelSchema, name: str, value: Any
-) -> None:
-    user = {"movie": 1} if value is ... else {"movie": 1, name: value}
-    found = arrays(message(gaps, Rows([{}], user), "repeated"))[name].tolist()
-    assert found == [[0] if name == "list" else FILLED[name][1]]
-
-
-FLOATS = st.floats(-1e6, 1e6, width=32)
-LISTS = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4), min_size=3, max_size=3)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    year=st.lists(st.none() | FLOATS, min_size=3, max_size=3),
-    rank=st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), min_size=3, max_size=3),
-    word=st.lists(st.none() | st.text(max_size=5), min_size=3, max_size=3),
-    listed=LISTS,
-)
-def test_every_form_gives_the_same_request(
-    gaps: ModelSchema, year: Any, rank: Any, word: Any, listed: Any
-) -> None:
-    columns = {"year": year, "rank": rank, "word": word, "list": listed}
-    types = {
-        "year": pa.float32(),
-        "rank": pa.int64(),
-        "word": pa.string(),
-        "list": pa.list_(pa.int64()),
-    }
-    table = pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
-    expected = message(gaps, Rows(columns, {"movie": 1}))
-    for form in (
-        table,
-        table.to_batches()[0],
-        pl.from_arrow(table),
-        table.to_pylist(),
-        pd.DataFrame(columns, dtype="object"),
-        {name: table[name].to_numpy() for name in ("list",)}
-        | {name: values for name, values in columns.items() if name != "list"},
-    ):
-        assert message(gaps, Rows(form, {"movie": 1})) == expected
 
 
 @pytest.mark.parametrize(
@@ -320,15 +313,15 @@ def test_non_finite_values_are_refused_unless_allowed(
 ) -> None:
     years = make([2.0, 1e3, bad])
     with pytest.raises(InputError, match=r"feature 'year', row 2: expected a finite float32, got "):
-        filled(schema, years)
-    sent = filled(schema, years, policies=Policies(nan="send"))
+        years_of(schema, years)
+    sent = years_of(schema, years, policies=Policies(nan="send"))
     np.testing.assert_array_equal(sent, [2.0, 1e3, bad])
     as_gap = Policies(nan="default")
     if np.isnan(bad):
-        np.testing.assert_array_equal(filled(schema, years, policies=as_gap), [2.0, 1e3, 1990.0])
+        np.testing.assert_array_equal(years_of(schema, years, policies=as_gap), [2.0, 1e3, 1990.0])
     else:
         with pytest.raises(InputError, match="row 2: expected a finite float32"):
-            filled(schema, years, policies=as_gap)
+            years_of(schema, years, policies=as_gap)
 
 
 @pytest.mark.parametrize("vector", [[1.0, float("inf"), 0.0], np.array([1.0, np.nan, 0.0])])
@@ -346,36 +339,7 @@ def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None
     }
     forest = ModelSchema("movies", 3, signatures)
     years = [float("nan"), None, 3.0]
-    np.testing.assert_array_equal(filled(forest, years), [np.nan, np.nan, 3.0])
-
-
-@pytest.mark.parametrize(
-    ("values", "got"),
-    [
-        (pd.to_datetime(["2001-01-01"] * 3), r"dates \(datetime64\[.*\]\)"),
-        (pd.to_datetime(["2001-01-01"] * 3, utc=True), "Timestamp"),
-        (pd.to_timedelta([1, 2, 3]), "Timedelta"),
-        (pd.period_range("2001", periods=3), "Period"),
-        (pd.Categorical(["a", "b", "a"]), r"'a' \(str\)"),
-    ],
-)
-def test_pandas_types_that_are_no_numbers_are_refused(
-    schema: ModelSchema, values: Any, got: str
-) -> None:
-    frame = pd.DataFrame(COLUMNS).assign(movie=values)
-    with pytest.raises(InputError, match=f"feature 'movie', row 0: expected int64, got {got}"):
-        message(schema, Rows(frame, USER))
-
-
-def test_integers_that_pandas_turned_into_floats_are_restored(schema: ModelSchema) -> None:
-    frame = pd.DataFrame(COLUMNS)
-    frame["movie"] = frame["movie"].astype(float)
-    assert message(schema, Rows(frame, USER)) == message(schema, Rows(ITEMS, USER))
-    frame.loc[1, "movie"] = None
-    with pytest.raises(
-        InputError, match=r"feature 'movie', row 1: expected int64, got nan \(float\); the"
-    ):
-        message(schema, Rows(frame, USER))
+    np.testing.assert_array_equal(years_of(forest, years), [np.nan, np.nan, 3.0])
 
 
 def test_columns_that_are_not_used_are_dropped_and_named_once(

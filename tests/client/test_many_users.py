@@ -17,6 +17,7 @@ from tensorflow_serving.apis import predict_pb2
 from .conftest import (
     ALL,
     CAN,
+    COLUMNS,
     ITEMS,
     OTHER,
     USER,
@@ -28,7 +29,6 @@ from .conftest import (
     stock,
     without_late,
 )
-from .test_inputs import COLUMNS, FORMS
 
 PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS.items()})]
 
@@ -36,22 +36,12 @@ PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS
 # Prepared candidates.
 
 
-@pytest.mark.parametrize("target", [*ALL, "auto", "example"])
-@pytest.mark.parametrize("form", FORMS)
-def test_prepared_items_make_the_same_request(
-    schema: ModelSchema, target: Target, form: str
-) -> None:
-    prepared = PreparedItems(FORMS[form])
-    for _ in range(2):
-        found = message(schema, Rows(prepared, USER), target)
-        assert found == message(schema, Rows(FORMS[form], USER), target)
-
-
-def test_prepared_items_serve_every_target_and_user(schema: ModelSchema) -> None:
-    prepared = PreparedItems(ITEMS)
-    for target in (*ALL, *ALL):
+@pytest.mark.parametrize("items", [ITEMS, COLUMNS], ids=["rows", "columns"])
+def test_prepared_items_serve_every_target_and_user(schema: ModelSchema, items: Any) -> None:
+    prepared = PreparedItems(items)
+    for target in (*ALL, "auto", "example", *ALL):
         for user in (USER, OTHER):
-            plain = message(schema, Rows(ITEMS, user), target)
+            plain = message(schema, Rows(items, user), target)
             assert message(schema, Rows(prepared, user), target) == plain
 
 
@@ -113,13 +103,20 @@ def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> No
 
 
 @pytest.mark.parametrize("target", ["late", "columnar"])
-def test_one_request_to_either_signature(serves: Any, parts: ModelSchema, target: Target) -> None:
+def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, target: Target) -> None:
     server = serves(parts, knows_users)
     with RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client:
         client.rank_many(PAIRS, metadata=[("x-request", "17")])
     assert [sent["x-request"] for _, _, sent in server.requests] == ["17"] * 2
-    (sent,) = server.predicts
-    assert sent.model_spec.signature_name == {"late": "columnar_late"}.get(target, target)
+    (request,) = server.predicts
+    assert request.model_spec.signature_name == {"late": "columnar_late"}.get(target, target)
+    sent = arrays(request)
+    assert sent["row_to_user"].tolist() == [0, 0, 0, 1, 2, 2]
+    assert sent["age"].tolist() == [31, 47, 31]
+    assert sent["history"].tolist() == [[1, 2, 3], [5, 0, 0], [1, 2, 3]]
+    assert sent["history/length"].tolist() == [3, 1, 3]
+    assert sent["movie"].tolist() == [7, 9, 11, 7, 9, 11]
+    assert sent["year"].tolist() == [2001.0, 1984.0, 1990.0, 2001.0, 1984.0, 1990.0]
 
 
 def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: ModelSchema) -> None:
@@ -141,19 +138,6 @@ async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema) -> No
         alone = [await client.rank(user, ITEMS) for user in (USER, OTHER)]
         assert server.count("Predict") == 3
         assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in alone]
-
-
-def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema) -> None:
-    server = serves(parts, knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
-        client.rank_many(PAIRS)
-    sent = arrays(server.predicts[-1])
-    assert sent["row_to_user"].tolist() == [0, 0, 0, 1, 2, 2]
-    assert sent["age"].tolist() == [31, 47, 31]
-    assert sent["history"].tolist() == [[1, 2, 3], [5, 0, 0], [1, 2, 3]]
-    assert sent["history/length"].tolist() == [3, 1, 3]
-    assert sent["movie"].tolist() == [7, 9, 11, 7, 9, 11]
-    assert sent["year"].tolist() == [2001.0, 1984.0, 1990.0, 2001.0, 1984.0, 1990.0]
 
 
 def test_many_candidates_are_asked_for_in_several_requests(serves: Any, parts: ModelSchema) -> None:

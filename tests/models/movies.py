@@ -1,6 +1,6 @@
 """A small SavedModel with the signatures of a served ranking model, written with TensorFlow.
 
-Its features are `COLUMNS` in tests/client/conftest.py. It computes the same scores from
+Its features are `SPECS` in tests/client/conftest.py. It computes the same scores from
 tf.Examples, from columns, and from columns with the user as one row. `brief` and `slim` compute
 another score from some item features, `brief` from tf.Examples and `slim` from columns.
 """
