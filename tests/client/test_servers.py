@@ -140,7 +140,8 @@ def test_a_stock_replica_that_refuses_gets_a_plain_request(serves: Any, parts: M
     other = serves(
         parts, refuses("users"), GetModelMetadata=lambda _, context: described(model[0], context)
     )
-    pairs = [({**USER, "age": age}, ITEMS) for age in range(8)]
+    # Each user twice: the only pair of a server would be sent alone.
+    pairs = [({**USER, "age": age}, ITEMS) for age in range(8)] * 2
     with client_of(ours, other) as client:
         assert client.schema().can == CAN
         model[0] = stock(parts)

@@ -120,13 +120,6 @@ def test_an_output_without_a_row_per_candidate_is_the_requests_own(batching, sig
     assert [value.tolist() for value in found] == [[inputs["item"].sum()] for inputs in requests]
 
 
-def test_a_large_request_in_stages_is_not_split(staged):
-    inputs = stages_model.inputs(np.random.default_rng(5), 1, 4000)
-    for _ in range(6):
-        staged.predict(inputs, signature_name="columnar_late")
-    assert of_predicts(staged, "divided_requests", "columnar_late") == 0
-
-
 def states_of(stubs: Any, inputs: Inputs) -> Inputs:
     """The states of the request's users and items, from their stages."""
     states: Inputs = {}
@@ -147,18 +140,6 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
         scores = together(staged, "columnar_pair", requests, "score")
         np.testing.assert_allclose(scores, expected, rtol=1e-5)
     assert of_predicts(staged, "joined_requests", "columnar_pair") == 0
-
-
-def test_users_of_several_requests_are_refused_by_the_last_stage(staged):
-    """The input is like two joined requests, so the users' rows are numbered from 0 twice."""
-    inputs = stages_model.inputs(np.random.default_rng(1), 2, 2)
-    sent: Inputs = {"row_to_user": np.zeros(2, np.int64), "position": inputs["position"]}
-    sent |= states_of(staged, inputs)
-    with pytest.raises(grpc.RpcError) as error:
-        staged.predict(
-            sent | {"user_state/row": np.zeros(2, np.int64)}, signature_name="columnar_pair"
-        )
-    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
 Code = grpc.StatusCode

@@ -1,4 +1,4 @@
-"""Shops and campaigns: each distinct row is sent once and computed once."""
+"""Several users, shops and campaigns: each distinct row is sent once and computed once."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,14 +7,13 @@ from typing import Any
 import grpc
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 import tensorflow as tf
 from colcast.client import RankingClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..models import shops
+from ..models import dependent_model, shops, stages_model
 from .metrics_page import states_computed
 from .servers import NOTHING_KEPT, Stubs
 
@@ -100,34 +99,95 @@ def test_scores_are_those_of_repeated_rows(
         np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=signature)
 
 
-@pytest.mark.parametrize("signature", SIGNATURES)
-@pytest.mark.parametrize("of", [{"shop": 3}, {"shop": 3, "user": 2}, {"item": 2, "campaign": 1}])
-def test_an_index_beyond_its_domain_is_refused(stubs: Any, signature: str, of: Any) -> None:
-    columns = request_of(np.random.default_rng(1), of, 5)
-    for domain, rows in of.items():
-        wrong = columns | {f"row_to_{domain}": np.array([0, 0, rows, 0, 0])}
-        with pytest.raises(grpc.RpcError) as error:
-            stubs.predict(wrong, signature_name=signature)
-        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-        message = error.value.details()
-        assert f'"row_to_{domain}": row 2 is {rows}, expected 0 to {rows - 1}' in message
-        assert f"a row of the {domain} columns" in message
-    assert len(stubs.predict(columns, signature_name=signature)["score"]) == 5
-
-
-def test_an_index_of_no_domain_is_refused(stubs: Any) -> None:
-    columns = request_of(np.random.default_rng(1), {}, 4)
+def refused(stubs: Stubs, columns: Columns, signature: str) -> str:
+    """The message that refuses a request; the same request with good indices is then answered."""
     with pytest.raises(grpc.RpcError) as error:
-        stubs.predict(columns | {"row_to_author": [0] * 4}, signature_name="columnar_late")
-    assert 'input "row_to_author" is not in the signature' in error.value.details()
-
-
-def test_rows_of_another_number_are_refused(stubs: Any) -> None:
-    columns = request_of(np.random.default_rng(1), {"shop": 3}, 4)
-    with pytest.raises(grpc.RpcError) as error:
-        stubs.predict(columns | {"shop_id_0": np.array([1, 2])}, signature_name="columnar_late")
+        stubs.predict(columns, signature_name=signature)
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert '"shop_id_0" has 2 rows' in error.value.details()
+    return str(error.value.details())
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (np.array([0, 1, 3, 1]), ["row 2 is 3, expected 0 to 2", "a row of the shop columns"]),
+        (np.array([0, -1, 0, 1]), ["row 1 is -1"]),
+        (np.array([0, 1, 2, 2**63 - 1]), ["row 3", str(2**63 - 1)]),
+        (np.array([-(2**63), 1, 2, 1]), ["row 0", str(-(2**63))]),
+        (np.array([0, 1, 2]), ["has 3 rows", "N = 4"]),
+        (np.array([0, 1, 2, 0], np.int32), ["int32", "int64"]),
+        (np.array([[0, 1, 2, 0]]), ["[1,4]"]),
+        (["a", "b", "c", "d"], ["string"]),
+    ],
+)
+def test_an_index_that_names_no_row_is_refused(
+    stubs: Any, signature: str, index: Any, words: list[str]
+) -> None:
+    columns = request_of(np.random.default_rng(1), {"shop": 3, "user": 2}, 4)
+    said = refused(stubs, columns | {"row_to_shop": index}, signature)
+    assert all(word in said for word in ['"row_to_shop"', *words]), said
+    assert len(stubs.predict(columns, signature_name=signature)["score"]) == 4
+
+
+def test_an_index_of_no_domain_and_rows_of_another_number_are_refused(stubs: Any) -> None:
+    columns = request_of(np.random.default_rng(1), {"shop": 3}, 4)
+    said = refused(stubs, columns | {"row_to_author": [0] * 4}, "columnar_late")
+    assert 'input "row_to_author" is not in the signature' in said
+    said = refused(stubs, columns | {"shop_id_0": np.array([1, 2])}, "columnar_late")
+    assert '"shop_id_0" has 2 rows' in said
+
+
+STAGES = {"many": {}, "one": {"users_per_run": "one"}, "unnumbered": {"numbered": False}}
+
+
+@pytest.mark.parametrize("kind", STAGES)
+def test_several_users_get_the_scores_of_repeated_rows_however_the_last_stage_takes_them(
+    serve: Any, tmp_path: Path, kind: str
+) -> None:
+    stages_model.save(tmp_path / "1", **STAGES[kind])
+    stubs = serve(tmp_path)
+    for seed in range(15):
+        random = np.random.default_rng(seed)
+        users, count = int(random.integers(1, 7)), int(random.integers(1, 21))
+        columns = stages_model.inputs(random, users, count, int(random.integers(1, 4)))
+        index = random.integers(0, users, count)
+        own = stages_model.DOMAINS["user"]
+        plain = {name: c[index] if name in own else c for name, c in columns.items()}
+        expected = stubs.predict(plain, signature_name="columnar")
+        for signature in SIGNATURES:
+            got = stubs.predict(columns | {"row_to_user": index}, signature_name=signature)
+            same(signature, got["score"], expected["score"])
+            np.testing.assert_array_equal(got["tag"], expected["tag"])
+
+
+def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_user(
+    serve: Any, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(1)
+    users, items = random.random(3, np.float32), random.random(20, np.float32)
+    row_to_user = random.integers(0, 3, 20)
+    several = {"user": users, "item": items, "row_to_user": row_to_user}
+    dependent_model.save(tmp_path / "1")
+    stubs = serve(tmp_path)
+
+    def share(inputs: Columns, signature: str) -> Any:
+        return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
+
+    repeated = stubs.predict({"user": users[row_to_user], "item": items}, signature_name="columnar")
+    assert share(several, "columnar").tolist() == repeated["share"].tolist()
+    late = share(several, "columnar_late")
+    for user in range(3):
+        of_user = row_to_user == user
+        alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
+        np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
+    # An output without rows belongs to the whole request, not to one user.
+    total = stubs.predict(several, signature_name="columnar")["total"]
+    assert total == repeated["total"]
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(several, signature_name="columnar_late")
+    assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert '"total"' in error.value.details()
 
 
 def computed(stubs: Stubs) -> dict[str, float]:
@@ -198,21 +258,9 @@ def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
     }
 
 
-def in_form(form: str, items: dict[str, list[Any]], rows: int = CANDIDATES) -> Any:
-    """The first candidates, in one of the forms that the client accepts."""
-    items = {name: column[:rows] for name, column in items.items()}
-    if form == "rows":
-        return [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
-    if form == "DataFrame":
-        names = dict.fromkeys([name for name in items if "_name_" in name], "category")
-        return pd.DataFrame(items).astype(names)
-    if form == "columns":
-        return items
-    table = pa.table({name: [np.asarray(v).tolist() for v in c] for name, c in items.items()})
-    for place, name in enumerate(table.column_names):
-        if "_name_" in name:
-            table = table.set_column(place, name, table[name].dictionary_encode())
-    return table
+def frame_of(items: dict[str, list[Any]], rows: int = CANDIDATES) -> pd.DataFrame:
+    """The first candidates."""
+    return pd.DataFrame({name: column[:rows] for name, column in items.items()})
 
 
 @pytest.fixture(scope="module", name="clients")
@@ -232,13 +280,10 @@ def same(signature: str, got: Any, expected: Any) -> None:
     np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
 
 
-@pytest.mark.parametrize("form", ["rows", "columns", "DataFrame", "Arrow"])
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_client_that_sends_rows_once_gets_the_same_scores(
-    clients: Any, signature: str, form: str
-) -> None:
+def test_a_client_that_sends_rows_once_gets_the_same_scores(clients: Any, signature: str) -> None:
     random = np.random.default_rng(5)
-    user, items = user_of(random), in_form(form, candidates(random))
+    user, items = user_of(random), frame_of(candidates(random))
     once, each = clients
     same(signature, *(c.rank(user, items, target=signature).scores for c in clients))
     prepared = once.prepare(items, target=signature)
@@ -250,14 +295,13 @@ def test_a_client_that_sends_rows_once_gets_the_same_scores(
     assert len(sent) < 0.6 * len(each.encode(user, items, target=signature))
 
 
-@pytest.mark.parametrize("form", ["rows", "DataFrame", "Arrow"])
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_users_who_share_candidates_get_the_scores_of_separate_requests(
-    clients: Any, signature: str, form: str
+    clients: Any, signature: str
 ) -> None:
     random = np.random.default_rng(6)
     made, users = candidates(random), [user_of(random) for _ in range(4)]
-    pairs = [(user, in_form(form, made, 30 + place)) for place, user in enumerate(users)]
+    pairs = [(user, frame_of(made, 30 + place)) for place, user in enumerate(users)]
     once, each = clients
     together = once.rank_many(pairs, target=signature)
     for (user, items), ranking in zip(pairs, together, strict=True):
@@ -270,7 +314,7 @@ def test_users_who_share_candidates_get_the_scores_of_separate_requests(
 
 def test_candidates_of_several_users_are_computed_once(counted: Stubs) -> None:
     random = np.random.default_rng([7, 7])
-    items = in_form("DataFrame", candidates(random), 70)
+    items = frame_of(candidates(random), 70)
     before = computed(counted)
     with RankingClient(counted.server.target, counted.model, timeout_seconds=60) as client:
         client.rank_many([(user_of(random), items) for _ in range(15)])

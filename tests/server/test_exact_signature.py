@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,7 +21,6 @@ from .servers import AS_SAVED, Stubs
 
 v1 = tf.compat.v1
 EXACT = 0.5
-USER_ONCE = {"user": [2.0], "item": [1.0, 2.0], "scale": 1.0}
 
 
 def save(directory: Path, recorded: bool = True) -> None:
@@ -58,50 +56,6 @@ def scores(stubs: Any, user: list[float], item: list[float]) -> list[float]:
 
 def test_the_user_sent_once_is_run_by_the_exact_signature(ranker):
     assert scores(ranker, [2.0], [1.0, 2.0, 3.0]) == [201 + EXACT, 202 + EXACT, 203 + EXACT]
-
-
-def test_the_user_on_every_row_is_run_by_the_signature_itself(ranker):
-    assert scores(ranker, [2.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == [201, 202, 303]
-
-
-def test_a_single_row_is_run_by_the_signature_itself(ranker):
-    assert scores(ranker, [2.0], [1.0]) == [201]
-
-
-def test_an_item_feature_sent_once_beside_users_is_still_expanded(ranker):
-    assert scores(ranker, [1.0, 2.0], [5.0]) == [105, 205]
-
-
-def test_the_answer_names_the_signature_that_was_asked_for(ranker):
-    request = ranker.request(USER_ONCE, signature_name="columnar")
-    response = ranker.prediction.Predict(request, timeout=120)
-    assert response.model_spec.signature_name == "columnar"
-
-
-def test_outputs_are_still_filtered(ranker):
-    outputs = ranker.predict(USER_ONCE, signature_name="columnar", output_filter=["score"])
-    assert {name: value.tolist() for name, value in outputs.items()} == {
-        "score": [201 + EXACT, 202 + EXACT]
-    }
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"user": [[2.0]]}, ['"user"', "[1,1]", "[?]"]),
-        ({"user": ["ann"]}, ['"user"', "string", "float"]),
-        ({"scale": None}, ['"scale"']),
-        ({"other": [1.0]}, ['"other"']),
-    ],
-)
-def test_errors_speak_of_the_signature_that_was_asked_for(ranker, wrong, words):
-    inputs = USER_ONCE | wrong
-    inputs = {name: value for name, value in inputs.items() if value is not None}
-    with pytest.raises(grpc.RpcError) as error:
-        ranker.predict(inputs, signature_name="columnar")
-    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert all(word in error.value.details() for word in words), error.value.details()
-    assert scores(ranker, [2.0], [1.0, 2.0]) == [201 + EXACT, 202 + EXACT]
 
 
 def test_a_signature_that_only_has_the_name_is_not_used(tmp_path: Path, serve):

@@ -1,10 +1,8 @@
 """Served decision forests give the answers of TF-DF, which trained them, and of TensorFlow."""
 
-import json
 import re
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +55,6 @@ def test_a_forest_of_tf_df_scores_as_it_did_there(trained: Path, forests, name: 
     model = tf.saved_model.load(str(trained / name / "1")).signatures["serving_default"]
     (here,) = model(**{column: tf.constant(values) for column, values in columns.items()}).values()
     assert_array_equal(scores, here)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_rest_answers_the_same(trained: Path, forests, name: str) -> None:
-    columns, expected = rows_of(trained, name)
-    columns["country"] = columns["country"].astype(str)
-    inputs = {column: values.tolist() for column, values in columns.items()}
-    stubs = forests[name]
-    url = f"http://{stubs.server.rest_target}/v1/models/{stubs.model}:predict"
-    with urllib.request.urlopen(url, json.dumps({"inputs": inputs}).encode(), 60) as response:
-        assert_allclose(json.load(response)["outputs"], expected, rtol=1e-6)
 
 
 def test_the_user_may_be_sent_once(trained: Path, forests) -> None:

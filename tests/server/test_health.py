@@ -67,15 +67,6 @@ def test_a_watch_of_an_unknown_service_says_so_and_stays_open(health):
     watch.cancel()
 
 
-def test_watches_come_and_go(health):
-    for _ in range(3):
-        watches = [health.Watch(asked(), timeout=60) for _ in range(20)]
-        assert {next(watch).status for watch in watches} == {Status.SERVING}
-        for watch in watches:
-            watch.cancel()
-    assert health.Check(asked(), timeout=120).status == Status.SERVING
-
-
 @pytest.mark.parametrize("method", ["Check", "Watch"])
 @pytest.mark.parametrize("message", [b"\xff" * 10, b"\x0a\x05abc", b"\x0a\x02\xff\xfe"])
 def test_bytes_that_are_no_message_are_refused(server, health, method, message):

@@ -1,6 +1,5 @@
 """The Open Inference Protocol, tested with Triton's client and against its publication."""
 
-import struct
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,13 +16,13 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 from tensorflow_serving.apis import prediction_log_pb2
-from tritonclient.grpc import service_pb2, service_pb2_grpc
+from tritonclient.grpc import service_pb2
 from tritonclient.utils import InferenceServerException
 
 from ..models import stages_model
 from .inference_client import InferenceClient
 from .metrics_page import Metrics
-from .servers import Stubs, busy_server
+from .servers import Stubs
 
 SIGNATURES = ("columnar", "columnar_late")
 
@@ -104,14 +103,6 @@ def test_a_user_sent_once_gets_the_scores_of_predict(client, stubs, signature):
     assert_same(client.scores(sent, signature), expected)
 
 
-@pytest.mark.parametrize("signature", SIGNATURES)
-def test_row_to_user_assigns_candidates_to_users(client, stubs, signature):
-    sent = columns(3, users=3) | {"row_to_user": np.arange(20) % 3}
-    assert_same(client.scores(sent, signature), stubs.predict(sent, signature_name=signature))
-    unlike = client.scores(sent | {"row_to_user": np.arange(20) // 7}, signature)
-    assert not np.allclose(unlike["score"], client.scores(sent, signature)["score"])
-
-
 def test_tf_examples_are_bytes(client, stubs):
     examples = []
     for value in (0.5, -3.0, 1e6):
@@ -163,14 +154,6 @@ def test_the_request_is_named_in_the_answer(client):
     assert [output["name"] for output in response["outputs"]] == ["score"]
 
 
-def test_a_version_may_be_named(client):
-    sent = columns(5)
-    assert_same(client.scores(sent, "columnar", model_version="1"), client.scores(sent, "columnar"))
-    status, message = client.error(sent, "columnar", model_version="9")
-    assert status == "StatusCode.NOT_FOUND"
-    assert "9" in message
-
-
 @pytest.mark.parametrize(
     ("change", "options", "code", "words"),
     [
@@ -189,37 +172,6 @@ def test_mistakes_in_it_are_named(client, change, options, code, words):
     assert status == f"StatusCode.{code}"
     for word in words:
         assert word in message
-
-
-def test_requests_that_waited_beyond_their_deadline_are_not_run(tmp_path, serve, wait_until):
-    request = service_pb2.ModelInferRequest()
-    for name, datatype, shape in (("path", "BYTES", []), ("x", "FP32", [1])):
-        request.inputs.add(name=name, datatype=datatype, shape=shape)
-    path = str(tmp_path / "none").encode()
-    request.raw_input_contents.extend([struct.pack("<I", len(path)) + path, bytes(4)])
-    with busy_server(tmp_path, serve) as busy:
-        request.model_name = busy.stubs.model
-        stub = service_pb2_grpc.GRPCInferenceServiceStub(busy.stubs.channel)
-        waiting = stub.ModelInfer.future(request, 3)
-        busy.wait_for_a_queue()
-        assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        busy.gate.open()
-        # At the deadline, either the server drops the request first, or the client cancels it.
-        dropped = ":colcast:dropped_requests_total"
-        reasons = ("deadline_exceeded", "cancelled")
-        wait_until(lambda: sum(busy.grown(dropped, reason=reason) for reason in reasons) == 1)
-
-
-@pytest.mark.parametrize("algorithm", ["gzip", "deflate"])
-def test_bodies_may_be_compressed(client, stubs, algorithm):
-    sent = columns(8, items=1500)
-    scores = client.scores(sent, "columnar", compression_algorithm=algorithm)
-    assert_same(scores, stubs.predict(sent, signature_name="columnar"))
-
-
-def test_a_large_body_is_read_as_a_small_one_is(client, stubs):
-    sent = columns(9, items=20_000)
-    assert_same(client.scores(sent, "columnar"), stubs.predict(sent, signature_name="columnar"))
 
 
 def test_server_and_models_are_live_and_ready(client):

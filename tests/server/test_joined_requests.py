@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import random
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -19,7 +18,6 @@ from .metrics_page import Metrics, of_predicts
 from .servers import ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs, held_worker
 
 Code = grpc.StatusCode
-SIGNATURES = ("columnar", "columnar_late")
 
 
 @pytest.fixture(scope="module", name="alone")
@@ -41,73 +39,6 @@ def inputs_of(seed: int) -> dict[str, Any]:
 
 def joined(stubs: Stubs, signature: str = "columnar_late", entrypoint: str = "GRPC") -> float:
     return of_predicts(stubs, "joined_requests", signature, entrypoint)
-
-
-def wrong(inputs: dict[str, Any], kind: int) -> tuple[dict[str, Any], dict[str, str], Code]:
-    """The request with one of five kinds of errors, and the code that refuses it."""
-    spec = {"signature_name": "columnar_late"}
-    if kind == 0:
-        return {name: v for name, v in inputs.items() if name != "age"}, spec, Code.INVALID_ARGUMENT
-    if kind == 1:
-        return inputs | {"id": inputs["id"].astype(np.float32)}, spec, Code.INVALID_ARGUMENT
-    if kind == 2:
-        return inputs | {"unheard of": np.zeros(1)}, spec, Code.INVALID_ARGUMENT
-    if kind == 3:
-        return inputs, {"signature_name": "nothing"}, Code.FAILED_PRECONDITION
-    return inputs, spec | {"name": "nobody"}, Code.NOT_FOUND
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_equal_those_of_requests_alone_with_wrong_ones_among_them(alone, together, seed):
-    draw = random.Random(seed)
-    before = joined(together)
-    requests = []
-    for number in range(150):
-        inputs, spec, code = inputs_of(1000 * seed + number), {}, Code.OK
-        spec = {"signature_name": draw.choice(["columnar_late"] * 3 + ["columnar"])}
-        if draw.random() < 0.3:
-            spec["output_filter"] = ["score"]
-        if draw.random() < 0.2:
-            inputs, spec, code = wrong(inputs, draw.randrange(5))
-        requests.append((inputs, spec, code))
-    # Requests are joined only if they wait, which they may not do in three rounds.
-    for done in range(60):
-        if done >= 3 and joined(together) > before:
-            break
-        calls = [
-            together.prediction.Predict.future(together.request(inputs, **spec), timeout=60)
-            for inputs, spec, _ in requests
-        ]
-        for call, (inputs, spec, code) in zip(calls, requests, strict=True):
-            assert call.code() is code, call.details()
-            if code is not Code.OK:
-                continue
-            answer = call.result()
-            expected = alone.predict(inputs, **spec)
-            assert set(answer.outputs) == set(expected)
-            for name, values in expected.items():
-                got = np.array(answer.outputs[name].float_val or answer.outputs[name].string_val)
-                if values.dtype == object:
-                    assert got.tolist() == values.tolist()
-                else:
-                    np.testing.assert_allclose(got, values, rtol=0, atol=1e-6)
-    assert joined(together) > before
-    assert joined(together, "columnar") == 0  # joining could change the last bits of its scores
-    assert joined(alone) == 0
-
-
-def test_a_request_that_claims_endless_rows_leaves_others_their_room(together):
-    stubs = together
-    request = stubs.request(inputs_of(1), signature_name="columnar_late")
-    endless = stubs.request(inputs_of(1), signature_name="columnar_late")
-    for tensor in endless.inputs.values():
-        tensor.tensor_shape.dim[0].size = 2**63 - 1
-    calls = [stubs.prediction.Predict.future(sent, timeout=60) for sent in [endless, request] * 50]
-    assert {call.code() for call in calls[::2]} <= {
-        Code.INVALID_ARGUMENT,
-        Code.RESOURCE_EXHAUSTED,
-    }
-    assert {call.code() for call in calls[1::2]} == {Code.OK}
 
 
 def test_deadlines_and_hang_ups_are_those_of_one_request(together, serve, tmp_path):
@@ -245,17 +176,3 @@ def test_lanes_count_the_waits_of_short_requests_and_of_pieces_of_long_ones(
     # Each request waits for a worker once, and each of its slices waits once more.
     assert waits("short") + waits("long") == asked + pieces
     assert waits("short") >= asked / 2
-
-
-def test_a_large_request_runs_in_pieces_and_scores_as_in_one(serve, stages_path, alone):
-    large = stages_model.inputs(np.random.default_rng(5), 1, 4000)
-    stubs = serve(stages_path)
-    expected = alone.predict(large, signature_name="columnar_late")
-    for _ in range(5):  # the first requests teach the server the cost
-        answer = stubs.predict(large, signature_name="columnar_late")
-        assert answer["tag"].tolist() == expected["tag"].tolist()
-        np.testing.assert_allclose(answer["score"], expected["score"], rtol=0, atol=1e-6)
-    divided = of_predicts(stubs, "divided_requests", "columnar_late")
-    assert divided > 0
-    assert of_predicts(stubs, "pieces", "columnar_late") >= 2 * divided
-    assert of_predicts(alone, "divided_requests", "columnar_late") == 0

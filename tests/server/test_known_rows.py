@@ -103,11 +103,6 @@ def _known(serve: Callable[..., Served]) -> Served:
     return serve()
 
 
-def own(number: int) -> list[str]:
-    """Texts that no other number has."""
-    return [f"{text}{number}" for text in TEXTS]
-
-
 def expected(texts: Sequence[Any], longest: int) -> dict[str, Any]:
     given = [text.encode() if isinstance(text, str) else text for text in texts]
     cut = [text[:longest] for text in given]
@@ -131,41 +126,6 @@ hostile = st.one_of(
 def test_answers_are_the_models_for_known_and_unknown_values(known, texts, longest, outputs):
     answer = expected(texts, 3 if longest is None else longest)
     assert known.encode(texts, longest, outputs) == {name: answer[name] for name in outputs}
-
-
-def test_only_new_rows_are_run(serve):
-    served, texts = serve(), own(1)
-    assert served.encode(texts) == expected(texts, 3)
-    assert served.counted("item") == (0, 4)
-    again = ["new 1", *texts[::-1], "new 1"]
-    assert served.encode(again) == expected(again, 3)
-    assert served.counted("item") == (5, 5)  # repeats within a request are hits, too
-
-
-def test_another_setting_or_other_outputs_are_another_row(serve):
-    served, texts = serve(), own(2)
-    for longest in (None, 2, 5, 2):
-        assert served.encode(texts, longest) == expected(texts, 3 if longest is None else longest)
-    assert served.counted("item") == (4, 12)
-    assert served.encode(texts, 2, ["cut"]) == {"cut": expected(texts, 2)["cut"]}
-    assert served.counted("item") == (4, 16)
-
-
-def test_rows_as_long_as_the_longest_are_not_kept(serve):
-    served = serve()
-    for texts in (["ab", "c"], ["ab"], ["ab", "abc"]):
-        letters = served.encode(texts, outputs=["letters"])["letters"]
-        width = max(map(len, texts))
-        assert [b"".join(row).decode() for row in letters] == texts
-        assert {len(row) for row in letters} == {width}
-    assert served.counted("item") == (0, 0)
-
-
-def test_rows_beside_a_query_are_not_kept(serve):
-    served, titles = serve(), ["one", "three", ""]
-    for _ in range(2):
-        assert served.rank("query", titles) == [5003, 5005, 5000]
-    assert served.counted("item", "rank") == (0, 0)
 
 
 @pytest.mark.parametrize("flags", [ONE_WORKER, NOTHING_KEPT])

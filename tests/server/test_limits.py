@@ -61,16 +61,6 @@ def test_a_request_may_have_as_many_bytes_as_the_flag_allows(
     assert limited_stubs.predict(ranker_inputs | {"user_name": ["x" * room]})["score"].size == 3
 
 
-@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
-def test_a_compressed_request_is_answered(limited_stubs, ranker_inputs, compression):
-    inputs = ranker_inputs | {"item_name": ["a" * 1000, "b" * 50_000, "c"]}
-    request = limited_stubs.request(inputs)
-    answer = limited_stubs.prediction.Predict(request, timeout=60, compression=compression)
-    assert tf.make_ndarray(answer.outputs["tag"]).tolist() == [
-        b"a:" + name.encode() for name in inputs["item_name"]
-    ]
-
-
 def test_random_bytes_survive_compression(limited_stubs, ranker_inputs):
     """Decompressing the message takes many blocks of input and of output."""
     names = [np.random.default_rng(i).bytes(200_000) for i in range(3)]
@@ -152,19 +142,6 @@ class Defaulted(tf.Module):
     )
     def score(self, item, user):
         return {"score": tf.reduce_sum(tf.concat([item[:, None], user], 1), axis=1)}
-
-
-def test_short_lists_count_together(limited_stubs, ranker_inputs):
-    """Each of the lists alone would be accepted."""
-    rows = 140_000
-    request = limited_stubs.request(ranker_inputs)
-    request.inputs["item"].CopyFrom(short_list(tf.float32.as_datatype_enum, rows, float_val=[1.0]))
-    request.inputs["item_name"].CopyFrom(
-        short_list(tf.string.as_datatype_enum, rows, string_val=[b"x"])
-    )
-    call = limited_stubs.prediction.Predict.future(request, timeout=60)
-    assert call.code() == EXHAUSTED
-    assert f"N = {rows} rows" in call.details()
 
 
 def test_a_default_that_is_repeated_counts(serve, tmp_path):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -83,21 +82,6 @@ def test_states_of_one_length_answer_no_other(
     assert programs["stages"] > 50, programs
 
 
-def test_a_prefetched_users_state_is_that_of_its_history(
-    serve: Callable[..., Stubs], base_path: Path
-) -> None:
-    stubs = serve(base_path)
-    draw = np.random.default_rng(1)
-    for seed in range(20):
-        inputs, expected = request(1000 + seed)
-        history = {name: inputs[name] for name in ("history", "history/length")}
-        stubs.predict(history, signature_name=LATE)
-        longer, _ = request(int(draw.integers(1000)))
-        stubs.predict(longer, signature_name=LATE)
-        scores = stubs.predict(inputs, signature_name=LATE)["score"]
-        np.testing.assert_allclose(scores, expected, rtol=1e-5)
-
-
 def together(stubs: Stubs, requests: list[Request]) -> None:
     calls = [
         stubs.prediction.Predict.future(stubs.request(inputs, signature_name=LATE), timeout=60)
@@ -116,23 +100,3 @@ def test_requests_with_lists_of_any_length_are_joined(
     for start in range(0, 400, 100):
         together(stubs, [request(seed, clicks=0) for seed in range(start, start + 100)])
     assert of_predicts(stubs, "joined_requests", LATE) > 0
-
-
-def test_requests_whose_last_stage_reads_lists_are_right_together(
-    serve: Callable[..., Stubs], base_path: Path
-) -> None:
-    stubs = serve(base_path, *ONE_WORKER)
-    mixed: list[Any] = [(several_users if seed % 5 == 1 else request)(seed) for seed in range(300)]
-    for start in range(0, 300, 100):
-        together(stubs, mixed[start : start + 100])
-
-
-def test_a_split_request_keeps_its_longest_lists(
-    serve: Callable[..., Stubs], base_path: Path
-) -> None:
-    stubs = serve(base_path, *SLICES)
-    for seed in range(40):
-        inputs, expected = request(seed, candidates=3000)
-        scores = stubs.predict(inputs, signature_name=LATE)["score"]
-        np.testing.assert_allclose(scores, expected, rtol=1e-5)
-    assert of_predicts(stubs, "divided_requests", LATE) > 0

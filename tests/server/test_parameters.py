@@ -92,21 +92,6 @@ def test_a_condition_of_several_values_is_tensorflows_error(
 @pytest.mark.parametrize(
     ("signature", "parameters", "expected"),
     [
-        ("nested", {"training": np.array(False)}, [[1.0] * 4] * 2),
-        ("nested", {"training": np.array(True)}, [[0.0] * 4] * 2),
-        ("branches", {"branch": np.int32(1)}, [[-1.0] * 4] * 2),
-        ("loop", {"times": np.float32(3)}, [[3.0] * 4] * 2),
-    ],
-)
-def test_a_scalar_condition_is_followed(
-    stubs: Stubs, signature: str, parameters: dict[str, Any], expected: Any
-) -> None:
-    assert answer(stubs, {"x": X, **parameters}, "predict", signature) == expected
-
-
-@pytest.mark.parametrize(
-    ("signature", "parameters", "expected"),
-    [
         ("serving_default", {"keep": np.float32([0.5]), "training": np.array([False])}, HALVES),
         ("serving_default", {"keep": np.float32(0.5), "training": np.array([[False]])}, HALVES),
         ("nested", {"training": np.array([False])}, [[1.0] * 4] * 2),
@@ -118,17 +103,6 @@ def test_a_condition_of_one_value_is_that_value(
     stubs: Stubs, signature: str, parameters: dict[str, Any], expected: Any
 ) -> None:
     assert answer(stubs, {"x": X, **parameters}, "predict", signature) == expected
-
-
-def test_a_branch_is_a_scalar_as_tensorflow_has_it(stubs: Stubs) -> None:
-    said = answer(stubs, {"x": X, "branch": np.int32([1])}, "predict", "branches")
-    assert "must be a scalar, but it has shape [1]" in said
-
-
-def test_instances_give_each_row_a_value(stubs: Stubs) -> None:
-    row = {"x": [1.0] * 4, "keep": 0.5, "training": False}
-    assert NO_SCALAR in over_rest(stubs, "serving_default", instances=[row, row])
-    assert over_rest(stubs, "serving_default", instances=[row]) == HALVES[:1]
 
 
 @pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])

@@ -148,13 +148,6 @@ def test_an_empty_question_is_unimplemented(reflection):
     assert response.error_response.error_code == grpc.StatusCode.UNIMPLEMENTED.value[0]
 
 
-def test_a_stream_answers_each_question_with_all_it_needs(reflection):
-    question = {"file_by_filename": MODEL_FILES[0]}
-    assert [files_in(answer) for answer in answers(reflection, *[question] * 50)] == [
-        MODEL_FILES
-    ] * 50
-
-
 def test_a_stream_without_questions_ends_well(reflection):
     assert answers(reflection) == []
 

@@ -11,8 +11,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..models import stages_model
 from .metrics_page import Metrics
@@ -85,11 +83,6 @@ def _serve(serve: Callable[..., Stubs]) -> Callable[..., Ranker]:
     return lambda base_path, *flags: Ranker(serve(base_path, *flags))
 
 
-@pytest.fixture(scope="module", name="with_states")
-def _with_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
-    return serve(stages_path)
-
-
 @pytest.fixture(scope="module", name="without_states")
 def _without_states(serve: Callable[..., Ranker], stages_path: Path) -> Ranker:
     return serve(stages_path, *NOTHING_KEPT)
@@ -120,60 +113,6 @@ def expect_equal(got: dict[str, Any], expected: dict[str, Any]) -> None:
         np.testing.assert_allclose(got["score"], expected["score"], rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 30),
-    items=st.integers(1, 40),
-    length=st.integers(0, 4),
-    left_out=st.booleans(),
-    item_once=st.booleans(),
-    longest=st.integers(0, 3),
-)
-def test_scores_equal_those_without_stores(
-    with_states, without_states, seed, items, length, left_out, item_once, longest
-):
-    random = np.random.default_rng(seed)
-    inputs = stages_model.inputs(random, 1, items, length)
-    inputs["tags"] = random.integers(0, 2, (items, longest))
-    inputs["tags/length"] = random.integers(0, longest + 1, items)
-    if item_once:
-        inputs["shape"] = inputs["shape"][:1]
-    if left_out:
-        inputs["position"] = inputs["position"][:1]
-    expect_equal(with_states.rank(inputs), without_states.rank(inputs))
-
-
-def test_known_rows_are_found_row_by_row(counted, without_states):
-    ranker, inputs = counted, own_inputs(1, 8)
-    ranker.rank(inputs)
-    assert ranker.grown("states_computed", "item") == 8
-    assert ranker.grown("states_computed", "user") == 1
-    shuffled = {
-        name: value[[3, 0, 7, 5]] if len(value) == 8 else value for name, value in inputs.items()
-    }
-    shuffled["id"] = inputs["id"][[3, 0, 7, 5]] + np.array([0, 0, 92, 0])
-    expect_equal(ranker.rank(shuffled), without_states.rank(shuffled))
-    assert ranker.grown("states_found", "item") == 3
-    assert ranker.grown("states_computed", "item") == 9
-    assert ranker.grown("states_found", "user") == 1
-    assert ranker.grown("states_computed", "user") == 1
-    assert ranker.grown("states", "item") == 9
-    assert ranker.grown("state_bytes", "item") > 9 * 4 * stages_model.WIDTH
-
-
-def test_items_are_found_however_their_lists_are_padded(counted, without_states):
-    ranker, inputs = counted, own_inputs(2, 3)
-    inputs |= {"tags": np.array([[1, 2], [1, 0], [0, 0]])}
-    inputs["tags/length"] = np.array([2, 1, 0])
-    ranker.rank(inputs)
-    padded = inputs | {"tags": np.array([[1, 2, 0, 9], [1, 7, 7, 7], [8, 8, 8, 8]])}
-    expect_equal(ranker.rank(padded), without_states.rank(padded))
-    assert ranker.grown("states_found", "item") == 3
-    another = padded | {"tags/length": np.array([2, 2, 0])}
-    expect_equal(ranker.rank(another), without_states.rank(another))
-    assert ranker.grown("states_computed", "item") == 4
-
-
 def test_a_string_sent_once_over_rest_stays_with_its_request(counted):
     ranker, inputs = counted, own_inputs(3, 3)
     for title in ("red", "blue", "red"):
@@ -200,30 +139,6 @@ def test_ten_requests_with_the_same_new_items_compute_them_once(busy):
     assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
     assert ranker.grown("states_computed", "item") == 200
     assert ranker.grown("states_found", "item") == 1800
-
-
-def test_columnar_reads_no_states(counted):
-    ranker, inputs = counted, own_inputs(9, 8)
-    ranker.rank(inputs, "columnar")
-    ranker.rank(inputs, "columnar")
-    for store in ("user", "item"):
-        assert ranker.grown("states_found", store) == 0
-        assert ranker.grown("states_computed", store) == 0
-
-
-def test_64_threads_with_one_new_user_compute_it_once(busy):
-    ranker, inputs = busy, own_inputs(7, 2)
-    together = threading.Barrier(64)
-
-    def rank(_: int) -> Any:
-        together.wait()
-        return ranker.rank(inputs)["score"].tolist()
-
-    with concurrent.futures.ThreadPoolExecutor(64) as threads:
-        scores = list(threads.map(rank, range(64)))
-    assert all(score == pytest.approx(scores[0], rel=1e-5) for score in scores)
-    assert ranker.grown("states_computed", "user") == 1
-    assert ranker.grown("states_found", "user") == 63
 
 
 def test_a_new_version_under_load_never_answers_from_the_old_ones_states(
@@ -326,9 +241,3 @@ class TestPrefetch:
         ranker.rank(inputs)
         assert ranker.grown("states_computed", "user") == 1
         assert ranker.grown("states_found", "user") == 1
-
-    def test_a_wrong_user_is_reported(self, with_states):
-        with pytest.raises(grpc.RpcError) as error:
-            with_states.rank({"age": ["young"], "city": ["x"], "history": [[1]]})
-        assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert '"age"' in error.value.details()

@@ -1,6 +1,5 @@
 """TLS and mutual TLS with a throw-away authority, and ways to get --ssl_config_file wrong."""
 
-import asyncio
 import contextlib
 import http.client
 import socket
@@ -11,7 +10,7 @@ from pathlib import Path
 import grpc
 import numpy as np
 import pytest
-from colcast.client import AsyncRankingClient, ChannelOptions, RankingClient, ServerError, Tls
+from colcast.client import ChannelOptions, RankingClient, ServerError, Tls
 from colcast.client.transport._channel import speaks_tls
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import prediction_service_pb2_grpc
@@ -74,11 +73,6 @@ def request_of_ranker(stubs, ranker_inputs):
     return stubs.request(ranker_inputs)
 
 
-def test_a_client_that_trusts_the_authority_is_answered(tls_server, authority, request_of_ranker):
-    credentials = grpc.ssl_channel_credentials(authority.root.read_bytes())
-    assert code_of_call(tls_server, request_of_ranker, credentials) == grpc.StatusCode.OK
-
-
 def test_the_health_check_tells_a_server_with_tls_from_a_dead_one(tls_server, mutual_tls_server):
     check = Path(__file__).parents[2] / "deploy" / "healthcheck.sh"
     for server in (tls_server, mutual_tls_server):
@@ -103,15 +97,6 @@ def test_our_client_without_tls_gets_a_hint_and_the_log_warns_once(tls_server):
         with pytest.raises(ServerError, match=r"UNAVAILABLE.*the port speaks TLS: .*tls=Tls"):
             rank(tls_server, None, timeout_seconds=1)
     assert tls_server.log().count("a client without TLS has connected") == 1
-
-
-def test_asyncio_clients_get_the_same_hint(tls_server):
-    async def ask() -> None:
-        async with AsyncRankingClient(tls_server.target, "ranker", timeout_seconds=1) as client:
-            await client.schema()
-
-    with pytest.raises(ServerError, match="the port speaks TLS"):
-        asyncio.run(ask())
 
 
 def test_a_server_that_wants_a_certificate_speaks_tls(mutual_tls_server):
@@ -254,13 +239,6 @@ def test_plain_http_gets_a_hint_that_the_port_speaks_tls(tls_server, mutual_tls_
         assert connection.sock is None  # the server has closed the connection
 
 
-def test_curl_without_tls_gets_a_hint(tls_server):
-    url = f"http://{tls_server.rest_target}/v1/models/ranker"
-    said = subprocess.run(["curl", "-s", "-i", url], capture_output=True, timeout=120)
-    assert said.stdout.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-    assert said.stdout.endswith(HINT)
-
-
 def test_plain_http_byte_by_byte_gets_one_hint(tls_server, authority):
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     one_by_one = [bytes([byte]) for byte in request[:5]]
@@ -308,15 +286,6 @@ def test_plain_text_within_tls_handshakes_is_not_answered_in_clear(tls_server, a
 def test_our_client_speaks_tls(tls_server, authority):
     scores = rank(tls_server, Tls(root_certificates=authority.root))
     np.testing.assert_array_equal(scores, [201, 202, 203])
-
-
-def test_our_client_speaks_mutual_tls(mutual_tls_server, authority):
-    own = authority.issue("ranking")
-    trusted = Tls(root_certificates=authority.root)
-    with pytest.raises(ServerError):
-        rank(mutual_tls_server, trusted, timeout_seconds=1)
-    known = Tls(authority.root, private_key=own.key, certificate_chain=own.chain)
-    np.testing.assert_array_equal(rank(mutual_tls_server, known), [201, 202, 203])
 
 
 def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):

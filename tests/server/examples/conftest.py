@@ -213,12 +213,6 @@ def judge(judge_base_path: Path, servers: Any) -> Judge:
 
 
 @pytest.fixture(scope="session")
-def connect_judge() -> type[Judge]:
-    """A function that makes a Judge for a target."""
-    return Judge
-
-
-@pytest.fixture(scope="session")
 def strict_judge(judge_base_path: Path) -> Iterator[Judge]:
     """The model behind a server with --enable_signature_method_name_check."""
     flags = ["--enable_signature_method_name_check"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from google.protobuf.wrappers_pb2 import Int64Value
-from tensorflow_serving.apis import classification_pb2, input_pb2, model_pb2
+from tensorflow_serving.apis import input_pb2, model_pb2
 
 CLASSIFY = "tensorflow/serving/classify"
 
@@ -38,31 +38,6 @@ def test_the_response_says_which_model_answered(judge, make_input, examples):
     assert response.model_spec == model_pb2.ModelSpec(
         name="judge", version=Int64Value(value=7), signature_name="serving_default"
     )
-
-
-def test_a_context_counts_for_every_example(judge, make_input, make_example, examples):
-    context = make_example(user=2.0)
-    items = [make_example(item=1.0, tag="a"), make_example(item=2.0, tag="b", history=[3, 4])]
-    once = judge.classify(make_input([*items, make_example(item=3.0)], context))
-    assert once.result == judge.classify(make_input(examples)).result
-
-
-def test_an_examples_own_feature_wins_over_the_contexts(judge, make_input, make_example):
-    context = make_example(user=2.0, item=50.0, history=[9, 9, 9])
-    response = judge.classify(
-        make_input([make_example(item=1.0, history=[1]), make_example(user=3.0)], context)
-    )
-    _, scores = labels_and_scores(response)
-    assert [row[0] for row in scores] == [200 + 1 + 1000, 300 + 50 + 27000]
-
-
-def test_a_context_may_be_left_out_or_empty(judge, make_input, make_example, examples):
-    expected = judge.classify(make_input(examples)).result
-    assert judge.classify(make_input(examples, make_example())).result == expected
-    without = input_pb2.Input(
-        example_list_with_context=input_pb2.ExampleListWithContext(examples=examples)
-    )
-    assert judge.classify(without).result == expected
 
 
 @pytest.mark.parametrize(
@@ -107,30 +82,6 @@ def test_a_request_without_examples_is_refused(judge, make_input, make_example, 
         assert (code, "Input is empty" in message) == ("INVALID_ARGUMENT", True)
 
 
-def test_an_example_without_a_required_feature_is_refused_by_tensorflow(
-    judge, make_input, make_example, error_of
-):
-    code, message = error_of(judge.classify, make_input([make_example(user=1.0)]))
-    assert code == "INVALID_ARGUMENT"
-    assert "item" in message
-
-
-@pytest.mark.parametrize(
-    ("spec", "code", "word"),
-    [
-        ({"name": "nobody"}, "NOT_FOUND", "nobody"),
-        ({"name": ""}, "INVALID_ARGUMENT", "model_spec"),
-        ({"version": 8}, "NOT_FOUND", "8"),
-    ],
-)
-def test_another_model_or_version_is_not_found(
-    judge, make_input, examples, error_of, spec, code, word
-):
-    error = error_of(judge.classify, make_input(examples), **spec)
-    assert error.code == code
-    assert word in error.message
-
-
 def test_method_names_matter_only_if_the_flag_says_so(
     judge, strict_judge, make_input, examples, error_of
 ):
@@ -149,15 +100,6 @@ def test_the_flag_asks_predict_for_a_method_name_it_knows(judge, strict_judge, e
     assert all(word in message for word in ("method_name", CLASSIFY, '"judge/own"'))
     for known in ("", "regress", "only_scores"):
         assert strict_judge.predict(examples, known).outputs
-
-
-def test_every_call_that_waits_is_answered(judge, make_input, examples):
-    """Far more calls wait than there are workers; each gets its own answer."""
-    request = classification_pb2.ClassificationRequest(input=make_input(examples))
-    request.model_spec.name = "judge"
-    expected = judge.stub.Classify(request)
-    calls = [judge.stub.Classify.future(request, timeout=60) for _ in range(200)]
-    assert all(call.result() == expected for call in calls)
 
 
 @pytest.fixture
@@ -183,28 +125,3 @@ def test_a_number_for_each_example_as_tensorflow_gives(
     assert response.model_spec == model_pb2.ModelSpec(
         name="judge", version=Int64Value(value=7), signature_name=signature_name
     )
-
-
-@pytest.mark.parametrize(
-    ("signature_name", "words"),
-    [
-        ("two_inputs", ['"inputs"', "{inputs, more}"]),
-        ("float_input", ['"inputs"', "float"]),
-        ("regress_scalar", ["[batch_size] or [batch_size, 1]", "[]"]),
-    ],
-)
-def test_a_signature_that_cannot_regress_is_refused(judge, given, error_of, signature_name, words):
-    code, message = error_of(judge.regress, given, signature_name)
-    assert code == "INVALID_ARGUMENT"
-    assert all(word in message for word in words), message
-    assert len(judge.regress(given).result.regressions) == 2
-
-
-def test_method_names_of_regress_matter_only_if_the_flag_says_so(
-    judge, strict_judge, given, error_of
-):
-    assert judge.regress(given, "regress_column").result.regressions
-    code, message = error_of(strict_judge.regress, given, "regress_column")
-    assert code == "INVALID_ARGUMENT"
-    assert "regression signature method_name" in message
-    assert strict_judge.regress(given).result == judge.regress(given).result

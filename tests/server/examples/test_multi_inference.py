@@ -1,7 +1,6 @@
 """MultiInference through TF Serving's own stub, and its metrics."""
 
 import pytest
-from tensorflow_serving.apis import input_pb2
 
 from ..metrics_page import Metrics
 
@@ -55,23 +54,6 @@ def test_wrong_tasks_are_refused(judge, given, error_of, tasks, code, words):
     got_code, message = error_of(judge.infer, given, *tasks)
     assert got_code == code, message
     assert all(word in message for word in words), message
-
-
-def test_one_wrong_task_fails_the_call(judge, given, error_of):
-    tasks = [(REGRESS, "regress", "judge"), (CLASSIFY, "int_scores", "judge")]
-    assert error_of(judge.infer, given, *tasks).code == "INVALID_ARGUMENT"
-
-
-def test_a_request_without_examples_is_refused(judge, error_of):
-    code, message = error_of(judge.infer, input_pb2.Input(), (REGRESS, "regress", "judge"))
-    assert (code, "Input is empty" in message) == ("INVALID_ARGUMENT", True)
-
-
-def test_method_names_matter_only_if_the_flag_says_so(strict_judge, given, error_of):
-    assert strict_judge.infer(given, (REGRESS, "regress", "judge")).results
-    code, message = error_of(strict_judge.infer, given, (REGRESS, "regress_column", "judge"))
-    assert code == "INVALID_ARGUMENT"
-    assert "method_name" in message
 
 
 def test_examples_are_counted_by_model_and_api(judge, make_input, make_example):
