@@ -204,15 +204,6 @@ def test_two_users_with_one_candidate_each_are_refused_together(
                 assert "is not compatible with expected shape [1" in answer.details()
 
 
-@pytest.mark.parametrize("signature", ONCE)
-def test_a_user_alone_in_a_batch_is_answered(
-    start: Callable[..., Any], right: Scores, signature: str
-) -> None:
-    request = Request(signature, 1, (3,))
-    with start(max_batch_size=1) as batching:
-        assert check(batching.scores(request), right(request))
-
-
 def test_of_many_requests_none_is_answered_wrongly(
     start: Callable[..., Any], right: Scores
 ) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import shutil
 import subprocess
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,15 +41,6 @@ class Ranker:
         for name, column in request.columns().items():
             message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
         return self._stub.Predict.future(message, timeout=60)
-
-    def post(self, request: Request) -> Any:
-        """Sends the request over REST; returns the scores."""
-        columns = {name: np.asarray(c).tolist() for name, c in request.columns().items()}
-        columns["user_words"] = [[word.decode() for word in row] for row in columns["user_words"]]
-        body = json.dumps({"signature_name": request.signature, "inputs": columns}).encode()
-        url = f"http://{self.server.rest_target}/v1/models/ranker:predict"
-        with urllib.request.urlopen(url, body, timeout=60) as answer:
-            return np.array(json.load(answer)["outputs"])
 
     def runs(self) -> tuple[int, int, int]:
         """How many runs `columnar` has had so far, and how many requests and rows were in them."""
@@ -114,50 +101,6 @@ def test_a_full_run_is_answered_before_its_timeout(start: Start, right: Scores) 
         for call, request in zip(calls, FIVE_ROWS, strict=True):
             np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
         assert ranker.runs() == (1, 2, 5)
-
-
-def test_a_lone_request_is_answered_after_the_timeout(start: Start, right: Scores) -> None:  # noqa: F811
-    with start("max_batch_size { value: 5 } batch_timeout_micros { value: 20000 }") as ranker:
-        for request in FIVE_ROWS:
-            np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
-        assert ranker.runs() == (2, 2, 5)
-
-
-def test_requests_over_rest_wait_for_others_too(start: Start, right: Scores) -> None:  # noqa: F811
-    with start(f"max_batch_size {{ value: 5 }} {NEVER}") as ranker, ThreadPoolExecutor(1) as thread:
-        over_rest = thread.submit(ranker.post, FIVE_ROWS[0])
-        call = ranker.send(FIVE_ROWS[1])
-        np.testing.assert_allclose(over_rest.result(), right(FIVE_ROWS[0]), rtol=1e-5)
-        np.testing.assert_allclose(scores(call), right(FIVE_ROWS[1]), rtol=1e-5)
-
-
-def test_requests_that_do_not_fit_into_a_run_wait_for_another(start: Start, right: Scores) -> None:  # noqa: F811
-    """Three requests exceed the limit of a run, so two run first; a fourth joins the third."""
-    requests = [Request("columnar", user, (3, 1, 4)) for user in range(3)]
-    requests.append(Request("columnar", 3, (1, 5, 9, 2)))
-    with start(f"max_batch_size {{ value: 7 }} {NEVER}") as ranker:
-        calls = [ranker.send(request) for request in requests[:3]]
-        done = as_completed(calls)
-        assert {next(done).code(), next(done).code()} == {grpc.StatusCode.OK}
-        assert ranker.runs() == (1, 2, 6)
-        calls.append(ranker.send(requests[3]))
-        for call, request in zip(calls, requests, strict=True):
-            np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
-        assert ranker.runs() == (2, 4, 13)
-
-
-@pytest.mark.parametrize("pad", ["", "pad_variable_length_inputs: true"])
-def test_lists_of_different_widths_are_answered_with_padding_and_without(
-    start: Start,
-    right: Scores,  # noqa: F811
-    pad: str,
-) -> None:
-    """Without padding, TensorFlow Serving refuses the whole batch."""
-    requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
-    with start(f"max_batch_size {{ value: 2 }} {NEVER} {pad}") as ranker:
-        calls = [ranker.send(request) for request in requests]
-        for call, request in zip(calls, requests, strict=True):
-            np.testing.assert_allclose(scores(call), right(request), rtol=1e-5)
 
 
 @contextmanager
@@ -284,26 +227,6 @@ def as_completed(calls: Iterable[Any]) -> Iterator[Any]:
         call.add_done_callback(done.put)
     while True:
         yield done.get(timeout=60)
-
-
-def test_batching_params_in_a_version_are_its_own(
-    ranker_directory: Path,
-    tmp_path: Path,
-    right: Scores,  # noqa: F811
-) -> None:
-    base_path = tmp_path / "ranker"
-    shutil.copytree(ranker_directory / "ranker", base_path)
-    (base_path / "1" / "batching_params.pbtxt").write_text("max_batch_size { value: 2 }")
-    flags = ["--enable_batching", "--enable_per_model_batching_parameters"]
-    with ServerProcess("ranker", base_path, flags) as server:
-        ranker = Ranker(server)
-        assert ranker.send(FIVE_ROWS[0]).code() is grpc.StatusCode.INVALID_ARGUMENT
-        np.testing.assert_allclose(
-            scores(ranker.send(FIVE_ROWS[1])), right(FIVE_ROWS[1]), rtol=1e-5
-        )
-    (base_path / "1" / "batching_params.pbtxt").unlink()
-    with ServerProcess("ranker", base_path, flags) as server:
-        assert len(scores(Ranker(server).send(FIVE_ROWS[0]))) == 3
 
 
 @pytest.mark.parametrize(

@@ -97,13 +97,6 @@ def together(batching: Batching, run: Run, *requests: Pairs) -> list[Any]:
         return list(threads.map(lambda sent: scores(batching, sent), columns))
 
 
-@pytest.mark.parametrize("request_", [one(1, 3), five(1)], ids=["one", "five"])
-def test_a_lone_request_in_a_batch_is_answered(start, run, right, request_: Pairs) -> None:  # noqa: F811
-    with start(max_batch_size=len(request_.items)) as batching:
-        (answer,) = together(batching, run, request_)
-        assert check(answer, request_.expected(right))
-
-
 @pytest.mark.parametrize(
     "requests", [[one(0, 3), one(1, 3)], [five(0), five(1)], [one(0, 3), five(1)]]
 )
@@ -123,44 +116,6 @@ def test_a_padded_request_is_refused(start, run, right, request_: Pairs) -> None
         (answer,) = together(batching, run, request_)
         answered = check(answer, request_.expected(right))
         assert answered is not bool(batching.session)
-
-
-def test_a_user_of_several_candidates_is_no_batch(start, run, right) -> None:  # noqa: F811
-    request = Pairs((1,), (3, 1, 4, 1, 5), (0, 0, 0, 0, 0), number=False)
-    with start(max_batch_size=10) as batching:
-        (answer,) = together(batching, run, request)
-        answered = check(answer, request.expected(right))
-        if batching.session:
-            assert not answered
-            assert batching.session.batches == []
-
-
-def test_a_state_that_was_repeated_is_refused_joined(start, run, right) -> None:  # noqa: F811
-    """A server may repeat a one-row state for every candidate; all these users have number 0."""
-    requests = [Pairs((user,) * 5, (3, 1, 4, 1, 5), (0,) * 5, number=False) for user in (0, 1)]
-    with start(max_batch_size=10) as batching:
-        repeated = [r.columns(run) | {"user_state/row": np.zeros(5, np.int64)} for r in requests]
-        with ThreadPoolExecutor(2) as threads:
-            answers = list(threads.map(lambda sent: scores(batching, sent), repeated))
-        for answer, request in zip(answers, requests, strict=True):
-            check(answer, request.expected(right))
-
-
-def test_users_computed_in_one_batch_are_refused_in_one(start, run, right) -> None:  # noqa: F811
-    requests = [one(0, 3), one(1, 3)]
-    with start(max_batch_size=2) as batching, ThreadPoolExecutor(2) as threads:
-
-        def user_state(request: Pairs) -> Any:
-            columns = Request("", request.users[0], (0,)).columns()
-            return batching.predict("columnar_user", {name: columns[name] for name in USER})
-
-        states = list(threads.map(user_state, requests))
-        if batching.session:
-            assert batching.session.batches == [("columnar_user", [1, 1])]
-        sent = [r.columns(run) | state for r, state in zip(requests, states, strict=True)]
-        answers = list(threads.map(lambda columns: scores(batching, columns), sent))
-        for answer, request in zip(answers, requests, strict=True):
-            assert not check(answer, request.expected(right)) or not batching.session
 
 
 def test_of_many_requests_none_is_answered_wrongly(start, run, right) -> None:  # noqa: F811

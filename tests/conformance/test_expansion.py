@@ -224,10 +224,3 @@ ILLEGAL = [
 @pytest.mark.parametrize("case", ILLEGAL, ids=lambda case: case.name)
 def test_illegal(predict: Callable[..., Any], stock: bool, case: Illegal) -> None:
     predict(case.signature, case.inputs).refused(INVALID, *(() if stock else case.culprits))
-
-
-def test_an_error_does_not_outlive_its_request(predict: Callable[..., Any]) -> None:
-    for case in ILLEGAL:
-        predict(case.signature, case.inputs)
-    answer = predict("serving_default", {"user": floats(1, 1), "item": floats(4, 5)})
-    np.testing.assert_array_equal(answer.output("score"), [104, 105])

@@ -43,10 +43,6 @@ def test_a_filter_of_unknown_or_repeated_outputs_is_refused(
     answer.refused(grpc.StatusCode.INVALID_ARGUMENT, outputs[1])
 
 
-def test_the_version_can_be_named(predict: Callable[..., Any]) -> None:
-    assert predict("serving_default", ROW, version=1).output("score").tolist() == [104]
-
-
 def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "conformance"
@@ -137,30 +133,3 @@ def test_a_short_list_repeats_its_last_value(predict: Callable[..., Any]) -> Non
     }
     answer = predict("serving_default", inputs)
     assert answer.output("score").tolist() == [104, 105, 105]
-
-
-@pytest.mark.parametrize(
-    ("name", "user"),
-    [
-        ("too_few_bytes", tensor_pb2.TensorProto(dtype=1, tensor_content=b"123")),
-        ("too_many_bytes", tensor_pb2.TensorProto(dtype=1, tensor_content=b"12345678")),
-        ("no_dtype", tensor_pb2.TensorProto(float_val=[1])),
-        ("unknown_dtype", tensor_pb2.TensorProto(dtype=99, float_val=[1])),
-    ],
-)
-def test_a_proto_that_is_not_a_tensor_is_refused(
-    predict: Callable[..., Any], stock: bool, name: str, user: tensor_pb2.TensorProto
-) -> None:
-    user.tensor_shape.dim.add(size=1)
-    item = tf.make_tensor_proto([1.0, 2.0])
-    answer = predict("serving_default", {"user": user, "item": item})
-    answer.refused(grpc.StatusCode.INVALID_ARGUMENT, "user")
-
-
-@pytest.mark.parametrize("shape", [[-1], [-1, 2], [2**62, 2**62], [2**40, 2**40, 0]])
-def test_an_impossible_shape_is_refused(
-    predict: Callable[..., Any], stock: bool, shape: list[int]
-) -> None:
-    user = typed(tf.float32, "float_val", [1.0], *shape)
-    answer = predict("any_rank", {"user": user, "item": tf.make_tensor_proto([1.0])})
-    answer.refused(grpc.StatusCode.INVALID_ARGUMENT, "user")

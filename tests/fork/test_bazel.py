@@ -89,20 +89,6 @@ def test_without_the_call_the_hooks_test_fails(
     assert "HookTest.PredictExpandsTheUsersRow" in done.stdout
 
 
-def test_a_label_that_does_not_exist_is_an_error(
-    bazel: Bazel, edit: Callable[[str, str, str], None]
-) -> None:
-    edit(BUILD, "//serving_patches:expand_inputs", "//serving_patches:expanded_inputs")
-    red(bazel("build", "--nobuild", HOOKED), "no such target '//serving_patches:expanded_inputs'")
-
-
-def test_a_library_outside_the_hooks_scope_is_an_error(
-    bazel: Bazel, edit: Callable[[str, str, str], None]
-) -> None:
-    edit("serving_patches/BUILD", "//visibility:public", "//visibility:private")
-    red(bazel("build", "--nobuild", HOOKED), "'//serving_patches:expand_inputs' is not visible")
-
-
 def test_a_dependency_that_is_missing_is_an_error(
     bazel: Bazel, edit: Callable[[str, str, str], None]
 ) -> None:

@@ -172,13 +172,6 @@ def test_a_clone_without_the_commit_is_refused(
         assert not tree.exists()
 
 
-def test_git_errors_about_a_source_are_passed_on(fork: Tool, tmp_path: Path, tree: Path) -> None:
-    (tmp_path / "broken.git" / "objects").mkdir(parents=True)
-    (tmp_path / "broken.git" / "HEAD").write_text("ref: refs/heads/main")
-    refused(fork("--serving", tmp_path / "broken.git"), "fatal: not a git repository")
-    assert not tree.exists()
-
-
 def test_a_tree_at_another_commit_is_refused(
     fork: Tool, source: Path, tree: Path, upstream: ModuleType
 ) -> None:
@@ -234,14 +227,6 @@ def test_a_missing_rule_is_named(fork: Tool, source: Path, upstream: ModuleType)
     refused(fork("--serving", source), upstream.BUILD, "predict_util", "occurs 0 times")
 
 
-def test_all_hunks_that_do_not_fit_are_shown_at_once(
-    fork: Tool, source: Path, upstream: ModuleType
-) -> None:
-    path = source / upstream.PREDICT_UTIL
-    path.write_text(path.read_text().replace(upstream.INCLUDE, "").replace(upstream.CALL, ""))
-    refused(fork("--serving", source), "the include does not fit", "the call does not fit")
-
-
 def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
     fork: Tool, source: Path
 ) -> None:
@@ -282,15 +267,6 @@ def test_a_tensorflow_tree_at_another_commit_is_refused(
     refused(
         fork("--serving", source, "--tensorflow", tensorflow), upstream.TENSORFLOW_COMMIT, found
     )
-
-
-def test_a_bare_clone_of_tensorflow_is_checked_out_at_the_releases_commit(
-    fork: Tool, source: Path, tensorflow: Path, upstream: ModuleType
-) -> None:
-    (tensorflow / "README").touch()
-    upstream.commit(tensorflow)
-    done = fork("--serving", source, "--tensorflow", bare_clone(tensorflow, upstream))
-    refused(done, f"does not have commit {upstream.TENSORFLOW_COMMIT}: git ls-tree")
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])

@@ -11,10 +11,9 @@ from pathlib import Path
 import grpc
 import pytest
 import tensorflow as tf
-from colcast.client.wire import field, varint
+from colcast.client.wire import field
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess
-from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
 from ..waiting import wait_until
@@ -22,26 +21,6 @@ from . import http2
 from .conftest import bytes_method
 
 CORPUS = Path(__file__).parent / "corpus.tar.gz"
-
-
-def test_every_truncation_is_judged_as_protobuf_judges_it(client, good_request):
-    message = good_request.SerializeToString(deterministic=True)
-    for size in range(len(message)):
-        prefix = message[:size]
-        code, details = client.error_of(prefix)
-        try:
-            predict_pb2.PredictRequest.FromString(prefix)
-        except DecodeError:
-            assert (code, "malformed PredictRequest" in details) == ("INVALID_ARGUMENT", True)
-        else:
-            assert "malformed" not in details, (size, details)
-    client.send(message)
-
-
-def test_unknown_fields_are_skipped(client, good_request):
-    unknown = varint(99 << 3) + varint(7) + field(100, b"later") + b"\x0b\x0c"
-    message = unknown + good_request.SerializeToString() + unknown
-    assert len(client.send(message).outputs["score"].float_val) == 3
 
 
 def test_no_input_of_the_fuzz_corpus_upsets_the_server(client, good_request, server):

@@ -53,10 +53,6 @@ def test_a_wrong_tensor_is_refused_by_name(expect_refused, good_request, name, t
     expect_refused(good_request.SerializeToString(), "INVALID_ARGUMENT", f'"{name}"', *words)
 
 
-def test_a_message_without_a_byte_names_the_field_it_lacks(expect_refused):
-    expect_refused(b"", "INVALID_ARGUMENT", "model_spec")
-
-
 def test_zero_rows_give_an_empty_answer(client, good_request):
     for name, text in {
         "age": f"dtype: DT_INT64 {shape(0)}",

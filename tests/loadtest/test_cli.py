@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
@@ -86,13 +85,6 @@ def test_two_servers_are_compared_under_their_names(served: ServerProcess, tmp_p
     assert main([*command, "--output", str(tmp_path)]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert list(by_label(report)) == ["a: columnar", "b: columnar"]
-
-
-def test_junit_on_standard_output(
-    served: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    loadtest(tmp_path, served, "--rate", "50", "--formats", "columnar", "--junit", "-")
-    assert ElementTree.fromstring(capsys.readouterr().out).get("failures") == "0"
 
 
 def test_a_server_with_tls(exported: Path, tmp_path: Path):

@@ -1,6 +1,5 @@
 """The format `elwc`: its requests to Regress and Classify, and its answers."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,20 +8,14 @@ import tensorflow as tf
 from colcast.client import (
     DecodeError,
     ModelSchema,
-    RankingClient,
     SchemaError,
     Signature,
 )
 from colcast.client.columns._dtypes import STRING, dtype_of_array
 from colcast.client.columns._schema import TensorSpec
-from colcast.loadtest.send.connection import CLASSIFY, REGRESS, Connection
-from colcast.loadtest.send.formats import RequestData, elwc_request, encode, scoring_signature
-from colcast.server import ServerProcess
-from colcast.zoo import wide
-from colcast.zoo.examples import serialize_request
+from colcast.loadtest.send.connection import CLASSIFY, REGRESS
+from colcast.loadtest.send.formats import elwc_request, scoring_signature
 from tensorflow_serving.apis import classification_pb2, regression_pb2
-
-from .conftest import SMALL
 
 FLOAT = dtype_of_array(np.zeros(1, np.float32))
 
@@ -118,21 +111,3 @@ def test_a_malformed_answer_cannot_be_read(response: bytes):
 def test_a_model_that_supports_neither_is_named(other: Signature):
     with pytest.raises(SchemaError, match=r"'elwc' needs .* 'm' has x"):
         scoring_signature(schema(other))
-
-
-def test_the_server_scores_it_as_it_scores_examples(served: ServerProcess, tmp_path: Path):
-    user, items = next(wide.requests(SMALL, 20, seed=3))
-    forms = {
-        "rows": RequestData(20, user, items),
-        "examples": RequestData(20, examples=serialize_request(user, items)),
-    }
-    with RankingClient(served.target, "small", timeout_seconds=60) as client:
-        expected = client.rank(user, items, target="example").scores
-        sent = {form: encode(client, "elwc", data) for form, data in forms.items()}
-        full = encode(client, "example", forms["rows"])
-    with Connection(served.target) as connection:
-        for request in sent.values():
-            answer = connection.call(request)
-            assert answer.code == "OK", answer.message
-            np.testing.assert_array_equal(request.decode(answer.response)["outputs"], expected)
-            assert len(request.payload) < len(full.payload) / 2

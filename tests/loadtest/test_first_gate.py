@@ -92,18 +92,6 @@ def test_an_export_is_compared_in_all_its_formats(pair: Any, tmp_path: Path):
         assert output["largest_difference"]["difference"] <= bound
 
 
-def test_loadtest_compares_formats_of_one_signature(pair: Any, tmp_path: Path):
-    name, _, export = pair
-    with ServerProcess("m", export) as server:
-        command = ["loadtest", f"--target={server.target}", "--model=m", "--clients=1"]
-        command += ["--windows=1", "--seconds=0.2", f"--output={tmp_path}"]
-        command += [] if name == "tf1" else ["--formats=example,repeated,columnar,late"]
-        assert main(command) == 0
-    report = json.loads((tmp_path / "report.json").read_bytes())
-    left_out = [one["format"] for one in report["left_out"]]
-    assert left_out == (["example"] if name == "keras_plain" else [])
-
-
 def test_a_signature_that_was_exported_by_its_name_is_compared(tmp_path: Path):
     save_estimator(tmp_path / "model")
     export_saved_model(tmp_path / "model", tmp_path / "export", signatures=["predict=fast"])

@@ -35,14 +35,20 @@ def loadtest(folder: Path, address: str, formats: str, *options: str) -> int:
 def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_are_measured(
     parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert loadtest(tmp_path, parses_only.target, "example,columnar,elwc,late", "--rate", "20") == 0
+    assert (
+        loadtest(
+            tmp_path, parses_only.target, "example,columnar,elwc,late,recorded", "--rate", "20"
+        )
+        == 0
+    )
     report = json.loads((tmp_path / "report.json").read_text())
     assert [one["label"] for one in report["series"]] == ["stock: example", "stock: elwc"]
     assert [(one["target"], one["format"]) for one in report["left_out"]] == [
-        *[("stock", "columnar"), ("stock", "late")]
+        *[("stock", "columnar"), ("stock", "late"), ("stock", "recorded")]
     ]
     printed = capsys.readouterr().out
     assert "stock: columnar is left out: " in printed
+    assert "stock: recorded is left out: needs recorded PredictRequests, --traffic" in printed
     assert "columnar" in report["left_out"][0]["reason"]
     assert "stock: late is left out: " in (tmp_path / "report.html").read_text()
 
@@ -81,11 +87,3 @@ def test_a_refusal_is_summarised_with_the_traffic_to_try(
     assert reason.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
     assert reason.endswith("try --traffic requests:FILE or examples:FILE") == advised
     assert len(reason) < 240
-
-
-def test_recorded_names_its_traffic(
-    parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    assert loadtest(tmp_path, parses_only.target, "example,recorded", "--rate", "20") == 0
-    printed = capsys.readouterr().out
-    assert "stock: recorded is left out: needs recorded PredictRequests, --traffic" in printed

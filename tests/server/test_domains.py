@@ -26,15 +26,17 @@ SIGNATURES = ("columnar", "columnar_late")
 @pytest.fixture(scope="module", name="score")
 def _score(shops_path: Path) -> Iterator[Any]:
     """A function that scores candidates in TensorFlow; every column has a row per candidate."""
-    with v1.Session(graph=tf.Graph()) as session:
+    session = v1.Session(graph=tf.Graph())
+    with session.graph.as_default():
         loaded = v1.saved_model.loader.load(session, ["serve"], str(shops_path / "1"))
-        signature = loaded.signature_def["columnar"]
+    signature = loaded.signature_def["columnar"]
 
-        def run(columns: Mapping[str, Any]) -> Any:
-            feeds = {signature.inputs[name].name: value for name, value in columns.items()}
-            return session.run(signature.outputs["score"].name, feeds)
+    def run(columns: Mapping[str, Any]) -> Any:
+        feeds = {signature.inputs[name].name: value for name, value in columns.items()}
+        return session.run(signature.outputs["score"].name, feeds)
 
-        yield run
+    yield run
+    session.close()
 
 
 @pytest.fixture(

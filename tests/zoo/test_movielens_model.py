@@ -53,14 +53,6 @@ def test_scores_are_one_probability_a_row(score: Scorer, request_405: RankingReq
     assert scores.std() > 0.01
 
 
-def test_a_row_scores_the_same_alone_and_in_a_batch(score: Scorer, request_405: RankingRequest):
-    """Padding titles to the longest one in a request must not change other rows."""
-    examples = serialize_request(request_405.user_row, request_405.items[:50])
-    together = score(examples)
-    alone = np.concatenate([score([example]) for example in examples])
-    np.testing.assert_allclose(together, alone, atol=1e-6)
-
-
 def test_the_area_under_the_curve_counts_ties_as_half():
     scores = np.array([0.1, 0.4, 0.4, 0.8])
     liked = np.array([0.0, 0.0, 1.0, 1.0])

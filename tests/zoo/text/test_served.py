@@ -2,7 +2,6 @@
 
 import asyncio
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,49 +11,8 @@ from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from ...server.metrics_page import Metrics
-
-
-@pytest.fixture(scope="module")
-def predict(base_path):
-    def call(outputs=(), **inputs):
-        request = predict_pb2.PredictRequest(output_filter=outputs)
-        request.model_spec.name = "encoder"
-        request.model_spec.signature_name = "encode"
-        for name, (value, dtype) in inputs.items():
-            request.inputs[name].CopyFrom(tf.make_tensor_proto(value, dtype))
-        return {k: tf.make_ndarray(v) for k, v in stub.Predict(request, timeout=60).outputs.items()}
-
-    with (
-        ServerProcess("encoder", base_path) as server,
-        grpc.insecure_channel(server.target) as channel,
-    ):
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        yield call
-
-
-def test_vectors_equal_tensorflows(predict, encode):
-    texts = ["send the user once", "", "rank every candidate of the list", "Ünïcödé \x07 bell"]
-    answer = predict(texts=(texts, tf.string))
-    expected = encode(texts)
-    assert answer.keys() == expected.keys()
-    for name, values in expected.items():
-        np.testing.assert_allclose(answer[name], values, atol=2e-6)
-
-
-def test_a_wrong_length_is_an_invalid_argument(predict):
-    with pytest.raises(grpc.RpcError) as raised:
-        predict(texts=(["text"], tf.string), max_seq_len=(1000, tf.int32))
-    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert "max_seq_len must be 2 to 512, got" in raised.value.details()
-
-
-def test_it_is_warm_before_it_is_ready(base_path):
-    with ServerProcess("encoder", base_path) as server:
-        assert "warmed up with 2 requests" in server.log()
-
 
 TEXTS = [
     "Cocoa prices fell.",
@@ -68,13 +26,10 @@ NEW = "Oil rose."
 
 
 @pytest.fixture(scope="module")
-def flags(tmp_path_factory):
-    return publishing(tmp_path_factory.mktemp("monitoring"))
-
-
-@pytest.fixture(scope="module")
-def server(base_path, flags):
+def server(tmp_path_factory, base_path):
+    flags = publishing(tmp_path_factory.mktemp("monitoring"))
     with ServerProcess("encoder", base_path, flags) as process:
+        assert "warmed up with 2 requests" in process.log()
         yield process
 
 
@@ -104,9 +59,6 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
         assert (counted(server, "item") - before).tolist() == [9, 13]
 
 
-FOUR_TEXTS = ["Cocoa", "", "Crude oil prices rose sharply after the ministers met", "the yen " * 60]
-
-
 class Sizes(tf.Module):
     """An encoder whose vectors are a text's bytes and the number of texts in the run."""
 
@@ -118,12 +70,6 @@ class Sizes(tf.Module):
 
 
 @pytest.fixture(scope="module")
-def encoder_address(base_path):
-    with ServerProcess("encoder", base_path) as server:
-        yield server.target
-
-
-@pytest.fixture(scope="module")
 def sizes_address(tmp_path_factory):
     base, module = tmp_path_factory.mktemp("sizes"), Sizes()
     tf.saved_model.save(module, str(base / "1"), signatures={"encode": module.encode})
@@ -132,8 +78,8 @@ def sizes_address(tmp_path_factory):
 
 
 @pytest.fixture
-def client(encoder_address):
-    with TextClient(encoder_address, "encoder") as client:
+def client(server):
+    with TextClient(server.target, "encoder") as client:
         yield client
 
 
