@@ -18,6 +18,7 @@ from colcast.export.rows._facts import (
     lists_in,
     names,
     values,
+    width,
 )
 from colcast.export.rows._op import Op, apart, count, derived, equal, fixed, require, rule
 from colcast.export.rows._shapes import sizes
@@ -104,7 +105,7 @@ def where(op: Op) -> Fact:
     pads = fact.pads | lists_in(fact.axes)
     rank = dim(len(fact.axes))
     if fact.kind == "fixed":
-        return Fact("fixed", (derived(fact.axes, op.name), rank), pads)
+        return Fact("fixed", (width(pads, op.name) if pads else op.derived([]), rank), pads)
     role, name = fact.role
     part = elements(name if role == "mask" else f"?{step}")
     if role == "mask":

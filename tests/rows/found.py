@@ -24,6 +24,10 @@ FOUND = {
         "tf.concat([tf.shape(z)[1:], [3]], 0)",
         "tf.reshape(f[:, None] * tf.cast(t0, tf.float32), [-1, 2])",
     ],
+    "as many places as the longest list has": [
+        "tf.where(tf.range(9) < tf.shape(tf.sparse.to_dense(ids))[1])",
+        "f * tf.cast(tf.shape(t0)[0], tf.float32)",
+    ],
     "parts of sizes": ["f[:, None] * tf.cast(tf.split(tf.shape(z[..., None]), 2)[1], tf.float32)"],
     "sizes with one more dimension": ["f[:, None] * tf.cast(tf.shape(x)[tf.newaxis], tf.float32)"],
     "all sizes": ["x[:, :2] * tf.cast(tf.shape(x)[...], tf.float32)"],
