@@ -82,8 +82,9 @@ _ONE_LESS = ("Sub", [()])
 
 
 def clamped(op: Op) -> Fact | None:
-    """min(size, max(size, anything)) is that size; None for other ops."""
-    for index in (0, 1) if op.type in ("Maximum", "Minimum") else ():
+    """min(size, max(size, any number)) is that size; None for other ops."""
+    scalar = op.operation.outputs[0].shape.rank == 0
+    for index in (0, 1) if op.type in ("Maximum", "Minimum") and scalar else ():
         one, other = op.ins[index], op.ins[1 - index]
         if one.axes or other.kind != "mixed" or (one.kind != "size" and op.value(index) is None):
             continue

@@ -74,7 +74,14 @@ class Walk:
         op = Op(operation, ins, lambda index: self._value(ins[index], sources[index]), origins)
         try:
             require(not unsteady, "its output differs between runs")
-            return [_named(checked(fact), op) for fact in self._by_class(op, node)]
+            made = [_named(checked(fact), op) for fact in self._by_class(op, node)]
+            ranks = [tensor.shape.rank for tensor in operation.outputs]
+            fits = (
+                f.kind == "mixed" or r in (None, len(f.axes))
+                for f, r in zip(made, ranks, strict=True)
+            )
+            require(all(fits), "the rule has its dimensions wrong")
+            return made
         except Mixes as error:
             why = str(error)
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:

@@ -28,6 +28,10 @@ FOUND = {
         "tf.where(tf.range(9) < tf.shape(tf.sparse.to_dense(ids))[1])",
         "f * tf.cast(tf.shape(t0)[0], tf.float32)",
     ],
+    "a vector between two sizes that are one": [
+        "tf.minimum(3, tf.maximum(3, tf.cumsum(tf.cast(i, tf.int32))))",
+        "tf.reduce_sum(f[:, None] + tf.cast(t0, tf.float32), 1)",
+    ],
     "parts of sizes": ["f[:, None] * tf.cast(tf.split(tf.shape(z[..., None]), 2)[1], tf.float32)"],
     "sizes with one more dimension": ["f[:, None] * tf.cast(tf.shape(x)[tf.newaxis], tf.float32)"],
     "all sizes": ["x[:, :2] * tf.cast(tf.shape(x)[...], tf.float32)"],
