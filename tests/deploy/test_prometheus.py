@@ -74,7 +74,7 @@ class Prometheus:
         rules = RULES.read_text()
         shorter = {
             r"\[(5|15)m\]": "[4s]",
-            r"\[1d\]": "[40s]",
+            r"\[1d\]": "[5m]",
             r"for: \w+": "for: 0s",
             "> 300": "> 3",
             "8e9": "1e8",
