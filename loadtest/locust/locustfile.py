@@ -18,18 +18,7 @@ import locust.stats
 from colcast.client import Policies, RankingClient
 from colcast.loadtest.locust.comparison import Comparison
 from colcast.loadtest.locust.turns import Sender, Turns, three_digits
-from colcast.loadtest.locust.users import (  # noqa: F401  Locust looks for them here
-    USERS,
-    ColumnarUser,
-    ElwcUser,
-    ExampleUser,
-    LateUser,
-    RecordedUser,
-    RepeatedUser,
-    StockUser,
-    TurnsUser,
-    mixed,
-)
+from colcast.loadtest.locust.users import USERS, TurnsUser, mixed
 from colcast.loadtest.measure.meters import Meter, meter_of
 from colcast.loadtest.send.connection import Connection
 from colcast.loadtest.send.formats import FORMATS, encode, parse_formats, signature_for
@@ -44,6 +33,7 @@ grpc.experimental.gevent.init_gevent()  # without this, a call blocks the proces
 locust.stats.bucket_response_time = three_digits
 
 _TIMEOUT_SECONDS = 60.0
+globals().update({user.__name__: user for user in USERS.values()})  # Locust looks for them here
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
@@ -85,7 +75,8 @@ def _set_up(environment: Any, **_: Any) -> None:
         raise SystemExit("the served model's name is missing: --model NAME")
     formats = _chosen(environment, options)
     low, _, high = options.think_time.partition("-")
-    for user in (*USERS.values(), TurnsUser):
+    classes: list[Any] = [*USERS.values(), TurnsUser]
+    for user in classes:
         user.wait_time = between(float(low), float(high or low))
     environment.prepared, environment.preparing = {}, BoundedSemaphore()
     environment.first_failures = {}

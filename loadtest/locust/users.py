@@ -1,6 +1,7 @@
 """The users of locustfile.py, one class per format. Each user waits for its answers."""
 
 from colcast.loadtest.send.connection import Answer, Connection
+from colcast.loadtest.send.formats import FORMATS
 from colcast.loadtest.send.generated import REFUSALS
 from locust import User, constant, task
 
@@ -54,60 +55,19 @@ class RankingUser(User):  # type: ignore[misc]
         return CallFailed(first)
 
 
-class ExampleUser(RankingUser):
-    """One tf.Example per candidate, as most clients send today."""
-
-    format = "example"
-
-
-class ElwcUser(RankingUser):
-    """The user as the context of an ExampleListWithContext; for Regress and Classify."""
-
-    format = "elwc"
-    weight = 0  # not used unless --mix names it
-
-
-class RepeatedUser(RankingUser):
-    """Columns, with the user's values on every row."""
-
-    format = "repeated"
-
-
-class ColumnarUser(RankingUser):
-    """Columns, with the user as one row that the server repeats."""
-
-    format = "columnar"
-
-
-class LateUser(RankingUser):
-    """Columns, with the user as one row that the model repeats; for models exported with --late."""
-
-    format = "late"
-    weight = 0
-
-
-class StockUser(RankingUser):
-    """Columns for servers that do not repeat rows."""
-
-    format = "stock"
-    weight = 0
-
-
-class RecordedUser(RankingUser):
-    """The requests of --traffic requests:FILE, as recorded."""
-
-    format = "recorded"
-    weight = 0
-
-
 class TurnsUser(RankingUser):
     """Sends the format whose turn it is, with --turns."""
 
     weight = 0
 
 
-_ALL = (ExampleUser, ElwcUser, RepeatedUser, ColumnarUser, LateUser, StockUser, RecordedUser)
-USERS = {user.format: user for user in _ALL}
+_USUAL = ("example", "repeated", "columnar")  # the others are only sent if they are named
+USERS: dict[str, type[RankingUser]] = {
+    name: type(
+        f"{name.capitalize()}User", (RankingUser,), {"format": name, "weight": int(name in _USUAL)}
+    )
+    for name in FORMATS
+}
 """The classes by format."""
 
 
