@@ -1,5 +1,6 @@
 """Each distinct row of a domain is sent once, where that makes the request smaller."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from colcast.client import ModelSchema, RankingClient
+from colcast.client import InputError, ModelSchema, RankingClient
 from colcast.client.columns._column import Column
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.columns._inputs import Rows
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import CAN, arrays, message, signature, spec, stock
+from .conftest import ALL, CAN, arrays, message, signature, spec
 
 # Finding rows that have the same bits.
 
@@ -221,14 +222,6 @@ def test_each_shop_is_sent_once(form: str, target: Any, prepared: bool) -> None:
         np.testing.assert_array_equal(found[name], values)
 
 
-@pytest.mark.parametrize("target", ["stock", "repeated", "example"])
-def test_targets_for_other_servers_have_no_index(target: Any) -> None:
-    columns = dict(SCHEMA.signatures)
-    columns["serving_default"] = signature("serving_default", spec("examples", "string", None))
-    sent = inputs(ITEMS, ModelSchema("shops", 1, columns), target)
-    assert not any(name.startswith("row_to_") for name in sent)
-
-
 def test_features_of_no_stage_have_no_index() -> None:
     """The exporter gave shops no stage, so their features are columns of the candidates."""
     assert "row_to_shop" not in inputs(ITEMS, _schema())
@@ -247,9 +240,30 @@ def test_users_of_mixed_rows_are_sent_once() -> None:
     assert len(arrays(sent)["user_age"]) == N  # an index would be as large as the column
 
 
+def test_the_late_signature_refuses_a_user_who_differs_by_row_though_an_index_would_pay() -> None:
+    user, item = spec("user_place", "float32", None, 4), spec("item_id", "int64", None)
+    signatures = [
+        signature("columnar", user, item),
+        signature("columnar_late", spec("user_place", "float32", 1, 4), item),
+        signature("columnar_pair", spec("row_to_user", "int64", None)),
+        signature("columnar_user", user),
+        signature("columnar_item", item),
+    ]
+    schema = ModelSchema("m", 1, {each.name: each for each in signatures}, can=CAN)
+    count = 20_000
+    rows = {"item_id": np.arange(count), "user_place": np.eye(4)[np.arange(count) % 2]}
+    assert "row_to_user" in arrays(message(schema, Rows(rows)))
+    with pytest.raises(InputError, match=r"feature 'user_place', row 1: .* the same on every row"):
+        message(schema, Rows(rows), "late")
+
+
 def test_an_index_is_sent_only_to_servers_that_read_it() -> None:
-    for target in ("auto", "late", "columnar"):
-        assert not any(n.startswith("row_to_") for n in inputs(ITEMS, stock(SCHEMA), target))
+    columns = dict(SCHEMA.signatures)
+    columns["serving_default"] = signature("serving_default", spec("examples", "string", None))
+    for can, target in itertools.product((CAN, frozenset[str]()), (*ALL, "auto", "example")):
+        sent = inputs(ITEMS, ModelSchema("shops", 1, columns, can=can), target)
+        indexed = any(name.startswith("row_to_") for name in sent)
+        assert indexed == (can == CAN and target in ("auto", "late", "columnar")), target
 
 
 @pytest.mark.parametrize("prepare", [False, True])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient
+from colcast.client import AsyncRankingClient, InputError, ModelSchema, Policies, RankingClient
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._item_keys import by_key
 from colcast.client.request._request import build_request
@@ -89,6 +89,14 @@ def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: M
     found = sent(schema, [70, 90], [{"genres": ["War"]}, {"genres": []}])
     assert found.keys() == USER_INPUTS | {"item_id", "genres", "genres/length"}
     assert found["genres/length"].tolist() == [1, 0]
+
+
+def test_the_keys_may_also_stand_in_the_rows(schema: ModelSchema) -> None:
+    rows = [{"item_id": 70, "genres": ["War"]}, {"item_id": 90, "genres": []}]
+    strict = Policies(unused="error")
+    assert sent(schema, [70, 90], rows, policies=strict)["item_id"].tolist() == [70, 90]
+    with pytest.raises(InputError, match="feature 'sku': the signature has no such feature"):
+        sent(schema, [70], [{"sku": 1}], policies=strict)
 
 
 def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema) -> None:

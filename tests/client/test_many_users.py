@@ -1,5 +1,6 @@
 """Several users in one request, candidates prepared once, a prefetched user."""
 
+import itertools
 from typing import Any
 
 import grpc
@@ -48,8 +49,9 @@ def test_prepared_items_serve_every_target_and_user(schema: ModelSchema, items: 
 def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
     mixed = [{**USER, **item} for item in ITEMS]
     varying = [{**row, "age": 30 + i} for i, row in enumerate(mixed)]
-    for rows in (mixed, varying, [mixed[0]] * 4):
-        options = request_options("movies", "auto")
+    cases = itertools.product((mixed, varying, [mixed[0]] * 4), ("auto", "columnar"))
+    for rows, target in cases:
+        options = request_options("movies", target)
         found = build_request(schema, Rows(PreparedItems(rows)), options)
         plain = build_request(schema, Rows(rows), options)
         assert found.signature == plain.signature
@@ -140,16 +142,24 @@ async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema) -> No
         assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in alone]
 
 
-def test_many_candidates_are_asked_for_in_several_requests(serves: Any, parts: ModelSchema) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "requests"), [([1500, 1500, 1500, 3], 2), ([2048, 2048], 1), ([2048, 2049], 2)]
+)
+def test_a_request_has_at_most_4096_candidates(
+    serves: Any, parts: ModelSchema, sizes: list[int], requests: int
+) -> None:
     server = serves(parts, knows_users)
-    items = {name: (values * 1000)[:1500] for name, values in COLUMNS.items()}
-    pairs = [(USER, items), (OTHER, items), (USER, items), (OTHER, ITEMS)]
+    many = {name: values * 1000 for name, values in COLUMNS.items()}
+    pairs = [
+        ({**USER, "age": age}, {name: values[:size] for name, values in many.items()})
+        for age, size in enumerate(sizes)
+    ]
     with RankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
     ) as client:
         found = client.rank_many(pairs)
-    assert server.count("Predict") == 2
-    assert [len(one.scores) for one in found] == [1500, 1500, 1500, 3]
+    assert server.count("Predict") == requests
+    assert [len(one.scores) for one in found] == sizes
 
 
 def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema) -> None:

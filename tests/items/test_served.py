@@ -1,11 +1,8 @@
 """Requests by key to a real server get the same answers as requests with features."""
 
-import json
 import os
-import shutil
 import signal
 import threading
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,28 +161,6 @@ def test_states_of_rows_by_key_are_found_by_features(server: ServerProcess) -> N
     assert computed() == known
 
 
-def test_what_is_sent_wins(server: ServerProcess) -> None:
-    random = np.random.default_rng(9)
-    stubs = Stubs(server.target)
-    features, keys = request_of(random, np.arange(20), np.zeros(1, np.int64))
-    price = random.normal(size=(20, 2)).astype(np.float32)
-    for signature in ("columnar", "columnar_late"):
-        expected = score(stubs, features | {"item_number_0": price}, signature)
-        found = score(stubs, keys | {"item_number_0": price}, signature)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-        assert not np.allclose(found, score(stubs, keys, signature))
-
-
-def test_several_users_by_key(server: ServerProcess) -> None:
-    random = np.random.default_rng(10)
-    stubs = Stubs(server.target)
-    features, keys = request_of(random, np.arange(30), np.arange(30))
-    users = shops.rows("user", 3, random) | {"row_to_user": np.arange(30) % 3}
-    expected = score(stubs, features | users, "columnar_late")
-    found = score(stubs, keys | users, "columnar_late")
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
 def test_unknown_keys_are_refused_by_name(server: ServerProcess) -> None:
     stubs = Stubs(server.target)
     _, keys = request_of(np.random.default_rng(11), np.arange(20), np.zeros(1, np.int64))
@@ -213,31 +188,6 @@ def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what
     assert code == "INVALID_ARGUMENT"
     assert '"item_key"' in message
     assert what in message
-
-
-def test_lengths_without_their_list_are_refused(server: ServerProcess) -> None:
-    columns = Items("item", ITEMS, 1).columns
-    lengths = next(name for name in columns if name.endswith("/length"))
-    _, keys = request_of(np.random.default_rng(12), np.arange(5), np.zeros(1, np.int64))
-    code, message = refusal(Stubs(server.target), keys | {lengths: columns[lengths][:5]})
-    assert code == "INVALID_ARGUMENT"
-    assert f'input "{lengths.removesuffix("/length")}"' in message
-
-
-def test_rest_by_key(server: ServerProcess) -> None:
-    features, keys = request_of(np.random.default_rng(13), np.arange(5), np.zeros(1, np.int64))
-
-    def ask(columns: Columns) -> Any:
-        inputs = {
-            name: [v.decode() for v in c] if c.dtype == object else c.tolist()
-            for name, c in columns.items()
-        }
-        body = json.dumps({"signature_name": "columnar_late", "inputs": inputs}).encode()
-        url = f"http://{server.rest_target}/v1/models/ranker:predict"
-        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as answer:
-            return json.load(answer)["outputs"]
-
-    np.testing.assert_allclose(ask(keys), ask(features), rtol=1e-5, atol=1e-6)
 
 
 def test_metrics_describe_the_table(server: ServerProcess) -> None:
@@ -325,61 +275,6 @@ def test_a_hangup_looks_for_new_tables(base: Path, tables: Path) -> None:
         wait_until(lambda: Metrics(server).value(":colcast:item_table_version", **of) == 2)
 
 
-def test_a_malformed_version_leaves_the_old_one(server: ServerProcess, tables: Path) -> None:
-    stubs = Stubs(server.target)
-    _, keys = request_of(np.random.default_rng(18), np.arange(20), np.zeros(1, np.int64))
-    before = score(stubs, keys, "columnar")
-    table = (tables / "item" / "1" / "table.safetensors").read_bytes()
-    work = tables / "item" / ".work"
-    work.mkdir()
-    (work / "table.safetensors").write_bytes(table[: len(table) // 2])
-    work.rename(tables / "item" / "7")
-    of = {"model_name": "ranker", "key": "item_key"}
-    wait_until(lambda: Metrics(server).value(":colcast:item_table_refused", **of) == 1)
-    np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
-    assert Metrics(server).value(":colcast:item_table_version", **of) == 1
-    assert any("item/7/table.safetensors" in line for line in server.log().splitlines())
-
-
-def test_a_server_that_is_killed_while_it_loads(base: Path, tables: Path) -> None:
-    others = Items("item", ITEMS, 99)
-    flags = config_of(tables)
-    for version in (2, 3):
-        with ServerProcess("ranker", base / "served", flags) as server:
-            build_table(base / "served", others.frame(), key="item_key", output=tables / "item")
-            server.kill()
-        assert (tables / "item" / str(version)).is_dir()
-    with ServerProcess("ranker", base / "served", flags) as server:
-        rows, of = np.arange(20), {"model_name": "ranker", "key": "item_key"}
-        _, keys = request_of(np.random.default_rng(18), rows, np.zeros(1, np.int64))
-        keys["item_key"] = others.keys[rows]
-        by_features = score(Stubs(server.target), keys | others.of(rows), "columnar")
-        np.testing.assert_array_equal(score(Stubs(server.target), keys, "columnar"), by_features)
-        assert Metrics(server).value(":colcast:item_table_version", **of) == 3
-
-
-def test_a_folder_that_is_removed_while_it_serves(server: ServerProcess, tables: Path) -> None:
-    stubs = Stubs(server.target)
-    _, keys = request_of(np.random.default_rng(19), np.arange(20), np.zeros(1, np.int64))
-    before = score(stubs, keys, "columnar")
-    shutil.rmtree(tables / "item")
-    of = {"model_name": "ranker", "key": "item_key"}
-    wait_until(lambda: Metrics(server).value(":colcast:item_table_refused", **of) == 1)
-    np.testing.assert_array_equal(score(stubs, keys, "columnar"), before)
-
-
-def test_unknown_keys_with_defaults(base: Path, tables: Path, tmp_path: Path) -> None:
-    """Unknown keys are refused if a feature, here `item_id_0`, has no default."""
-    flags = config_of(tables, "DEFAULTS")
-    with ServerProcess("ranker", base / "served", flags) as server:
-        stubs = Stubs(server.target)
-        _, keys = request_of(np.random.default_rng(20), np.arange(20), np.zeros(1, np.int64))
-        keys["item_key"] = np.full(20, 1_000_000)
-        code, message = refusal(stubs, keys)
-        assert code == "INVALID_ARGUMENT"
-        assert 'no default for feature "item_id_0"' in message
-
-
 def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     flags = [f"--item_table=ranker:item_key:{tmp_path / 'none'}"]
@@ -390,22 +285,3 @@ def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path)
         assert code == "FAILED_PRECONDITION"
         assert str(tmp_path / "none") in message
         assert len(score(stubs, features, "columnar_late")) == 5
-
-
-def test_a_table_of_another_schema_is_refused_by_name(
-    base: Path, tables: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "other" / "1"
-    shutil.copytree(base / "served" / "1", other)
-    record = other / "assets.extra" / "colcast.json"
-    written = json.loads(record.read_text())
-    written["signatures"]["columnar"]["features"]["item_number_0"]["default"] = [0.0, 2.0]
-    record.write_text(json.dumps(written))
-    flags = [f"--item_table=ranker:item_key:{tables / 'item'}"]
-    with ServerProcess("ranker", other.parent, flags) as server:
-        features, _ = request_of(np.random.default_rng(22), np.arange(5), np.zeros(1, np.int64))
-        by_key = {n: c for n, c in features.items() if not n.startswith("item_")}
-        by_key["item_key"] = Items("item", ITEMS, 1).keys[:5]
-        code, message = refusal(Stubs(server.target), by_key)
-    assert code == "FAILED_PRECONDITION"
-    assert '"item_number_0" has a different default' in message

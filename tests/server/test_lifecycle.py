@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 from importlib.metadata import version
 
 import pytest
@@ -84,23 +83,6 @@ def test_every_line_of_a_log_may_be_json_and_its_reader_may_exit(
     about_version = [line for line in lines if "version" in line]
     assert {(line["model"], line["version"]) for line in about_version} == {("ranker", 3)}
     assert any("serving, loaded in" in line["message"] for line in about_version)
-
-
-def test_many_threads_get_their_own_answers(stubs, ranker_inputs):
-    wrong = []
-
-    def ask(user):
-        for _ in range(50):
-            score = stubs.predict(ranker_inputs | {"user": [user]})["score"]
-            if score.tolist() != [100 * user + 1, 100 * user + 2, 100 * user + 3]:
-                wrong.append((user, score))
-
-    threads = [threading.Thread(target=ask, args=(float(user),)) for user in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 def exported_symbols(binary):

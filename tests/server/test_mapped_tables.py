@@ -216,25 +216,6 @@ def test_a_version_whose_file_is_no_table_is_not_loaded_and_the_old_one_serves(
     assert ask().tobytes() == before
 
 
-def test_versions_with_the_same_tables_share_a_mapping(
-    base_path: Path, saved: Path, stubs: Stubs, ask: Callable[..., np.ndarray]
-):
-    before = ask().tobytes()
-    shutil.copytree(saved, base_path / "tmp")
-    (base_path / "tmp").rename(base_path / "2")
-    wait_until(
-        lambda: [int(v["version"]) for v in versions_of(stubs) if v["state"] == "AVAILABLE"] == [2]
-    )
-    assert ask().tobytes() == before
-    files = {
-        line.split()[-1]
-        for line in Path(f"/proc/{stubs.server.pid}/maps").read_text().splitlines()
-        if f"{base_path}/" in line
-    }
-    assert len(files) == 1
-    assert f"{base_path}/1/" in files.pop()
-
-
 def versions_of(stubs: Stubs) -> list[dict[str, Any]]:
     """The versions of the model on the status page."""
     (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)

@@ -213,15 +213,6 @@ def test_requests_that_wait_too_long_are_counted(busy):
     assert busy.grown(":colcast:queue_length") == 0
 
 
-def test_requests_whose_client_hung_up_while_they_waited_are_counted(busy):
-    waiting = busy.ask()
-    busy.wait_for_a_queue()
-    waiting.cancel()
-    busy.stubs.states()  # another call on the same connection, after the cancellation
-    busy.gate.open()
-    wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="cancelled") == 1)
-
-
 def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
     ranker_versions(tmp_path / "1")
     stubs = serve(tmp_path)

@@ -171,25 +171,6 @@ def test_labels_name_versions_and_move(reloaded, rankers, ranker_inputs, wait_un
     assert score(stubs, ranker_inputs, label="stable") == 401
 
 
-def test_new_labels_may_name_future_versions_if_the_flag_says_so(reloaded, rankers, ranker_inputs):
-    _, stubs = reloaded(config(ahead=(rankers, [1], {"stable": 1, "next": 2})))
-    assert score(stubs, ranker_inputs, label="stable") == 201
-    ahead = lambda: score(stubs, ranker_inputs, label="next")  # noqa: E731
-    assert code_of(ahead) == grpc.StatusCode.NOT_FOUND
-    moved = config(ahead=(rankers, [1], {"stable": 2}))
-    assert refused(stubs, moved)[0] == grpc.StatusCode.FAILED_PRECONDITION
-
-
-def test_a_model_that_moves_to_another_base_path_is_loaded_from_there(
-    reloaded, rankers, tmp_path, ranker_versions, ranker_inputs, wait_until
-):
-    (tmp_path / "other").mkdir()
-    ranker_versions(tmp_path / "other" / "1", weight=5.0)
-    _, stubs = reloaded(config(moved=(rankers, [1], {})))
-    reload(stubs, config(moved=(tmp_path / "other", [1], {})))
-    wait_until(lambda: score(stubs, ranker_inputs) == 1001)
-
-
 def test_a_model_that_moves_to_a_base_path_without_a_version_is_reported(
     reloaded, rankers, tmp_path, ranker_inputs
 ):

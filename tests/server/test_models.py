@@ -19,11 +19,6 @@ class Served(NamedTuple):
     server: ServerProcess
     stubs: Stubs
 
-    def log(self) -> str:
-        """The lines of the log that mention the first model."""
-        lines = self.server.log().splitlines()
-        return "\n".join(line for line in lines if f'"{self.stubs.model}"' in line)
-
 
 @pytest.fixture
 def serve(reloading, request):
@@ -142,21 +137,6 @@ def test_a_base_path_that_vanishes_unloads_nothing(
     server, stubs = serve(base_path)
     base_path.rename(tmp_path / "away")
     wait_until(lambda: f"{base_path} is not a readable directory" in server.log())
-    assert stubs.predict(ranker_inputs)["score"][0] == 201
-
-
-def test_a_broken_version_is_given_up_while_the_previous_one_serves(
-    serve, tmp_path, copy, ranker_inputs, wait_until
-):
-    base_path = tmp_path / "ranker"
-    copy(1, base_path / "1")
-    served = serve(base_path)
-    stubs = served.stubs
-    (base_path / "2").mkdir()
-    (base_path / "2" / "saved_model.pb").write_bytes(b"not a graph")
-    wait_until(lambda: stubs.states().get(2, ("",))[0] == "END")
-    assert served.log().count("given up; the versions that served before keep serving") == 1
-    assert available(stubs) == {1}
     assert stubs.predict(ranker_inputs)["score"][0] == 201
 
 

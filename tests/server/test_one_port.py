@@ -113,14 +113,6 @@ def test_with_tls_the_handshake_says_which_it_is(one_tls_port, authority, stubs,
         assert both.selected_alpn_protocol() == "h2"
 
 
-def test_plain_http_to_the_tls_port_gets_a_hint(one_tls_port):
-    with socket_to(one_tls_port) as connection:
-        connection.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: connection.recv(4096), b""))
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"use https" in answer
-
-
 @pytest.fixture
 def socket_path(tmp_path, monkeypatch):
     """A relative path, because paths of sockets must be short."""

@@ -11,10 +11,7 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 from tensorflow_serving.apis import (
-    classification_pb2,
-    inference_pb2,
     prediction_log_pb2,
-    regression_pb2,
 )
 
 from ..waiting import wait_until
@@ -129,32 +126,6 @@ def test_a_request_is_logged_as_it_came_with_its_response(logged):
     assert metadata.timestamp_secs > 1.7e9
 
 
-def test_each_api_has_its_log(logged):
-    stubs = logged.stubs
-    classify = classification_pb2.ClassificationRequest()
-    regress = regression_pb2.RegressionRequest()
-    for request, signature in ((classify, "classify"), (regress, "regress")):
-        request.model_spec.name = "twice"
-        request.model_spec.signature_name = signature
-        request.input.example_list.examples.append(example())
-    multi = inference_pb2.MultiInferenceRequest()
-    multi.input.example_list.examples.append(example())
-    task = multi.tasks.add(method_name="tensorflow/serving/regress")
-    task.model_spec.CopyFrom(regress.model_spec)
-    answers = []
-
-    def ask() -> None:
-        answers.append(stubs.prediction.Classify(classify, timeout=120))
-        answers.append(stubs.prediction.Regress(regress, timeout=120))
-        answers.append(stubs.prediction.MultiInference(multi, timeout=120))
-
-    first, second, third = logged.after(ask, 3)
-    assert (first.classify_log.request, first.classify_log.response) == (classify, answers[0])
-    assert (second.regress_log.request, second.regress_log.response) == (regress, answers[1])
-    assert third.multi_inference_log.request == multi
-    assert third.multi_inference_log.response == answers[2]
-
-
 def test_requests_over_rest_are_logged_as_grpc_would_have_brought_them(logged):
     columns = {"x": INPUTS["x"], "name": ["ann"]}
     with_context = {
@@ -200,13 +171,6 @@ def test_requests_that_fail_are_not_logged(logged):
     assert tf.make_ndarray(log.predict_log.request.inputs["x"]).tolist() == [7.0]
 
 
-def test_a_new_configuration_changes_the_rate(base_path, serve, logs):
-    for rate in (0.0, 1.0, 0.0):
-        stubs = serve(base_path, name="rate", fields=logging(logs, rate))
-        stubs.predict(INPUTS)
-    assert len(list(read(logs))) == 1
-
-
 def test_records_are_counted_by_outcome(base_path, serve, logs):
     logs.rmdir()
     stubs = serve(base_path, fields=logging(logs))
@@ -239,8 +203,3 @@ def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
         resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, unlimited)
     stubs.predict(INPUTS)
     wait_until(lambda: list(read(logs)))
-
-
-def test_a_model_that_cannot_be_logged_is_refused_by_name(base_path, serve, logs):
-    with pytest.raises(Exception, match=r'model "odd": logging_config.*"kafka"'):
-        serve(base_path, name="odd", fields=logging(logs, kind="kafka"))

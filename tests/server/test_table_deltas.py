@@ -1,7 +1,6 @@
 """While a server runs, deltas of tables are applied in order, or refused by name."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,19 +108,10 @@ def test_a_delta_is_refused_by_name_and_the_next_one_in_its_place_is_applied(
     assert Metrics(server).value(":colcast:table_deltas", **labels) == 1
 
 
-def cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size - 1)
-
-
 def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-
-
-def make_a_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
 
 
 def make_endless(path: Path) -> None:
@@ -129,7 +119,7 @@ def make_endless(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("damage", [cut, flip, make_a_pipe, make_endless])
+@pytest.mark.parametrize("damage", [flip, make_endless])
 def test_a_file_that_is_no_delta_is_named_and_serving_continues(
     damage: Callable[[Path], None], base_path: Path, server: ServerProcess, ask: Ask, tmp_path: Path
 ):
