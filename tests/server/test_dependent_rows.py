@@ -145,7 +145,12 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
 Code = grpc.StatusCode
 Columns = dict[str, Any]
 LATE = "columnar_late"
-SLICES = ("--num_workers=4", "--max_piece_milliseconds=0.2", f"--max_expanded_bytes={64 << 20}")
+SLICE = 100  # rows
+SPLITTING = f"""
+enable_large_batch_splitting {{ value: true }}
+max_batch_size {{ value: 4096 }}
+max_execution_batch_size {{ value: {SLICE} }}
+"""
 
 
 @pytest.fixture(scope="module", name="alone")
@@ -162,8 +167,18 @@ def _together(
 
 
 @pytest.fixture(scope="module", name="slices", params=[(), STATES_OFF])
-def _slices(request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
-    return serve(shops_path, *SLICES, *request.param)
+def _slices(
+    request: pytest.FixtureRequest,
+    serve: Callable[..., Stubs],
+    shops_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Stubs:
+    """Stubs of a server that splits every request of more than SLICE rows, however busy it is."""
+    file = tmp_path_factory.mktemp("slices") / "batching.config"
+    file.write_text(SPLITTING)
+    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
+    flags += ["--num_workers=4", f"--max_expanded_bytes={64 << 20}"]
+    return serve(shops_path, *flags, *request.param)
 
 
 def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
@@ -257,19 +272,17 @@ def test_shared_rows_of_a_run_are_computed_once(
 
 
 def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> None:
+    """A request with an index of items, shops or campaigns is not split."""
     spec = {"signature_name": LATE}
-    with_index = 0
-    for seed in range(300):
-        if seed >= 30 and with_index > 0:  # a busy server splits fewer requests
-            break
-        columns, _ = drawn(seed, most=4000)
+    for seed in range(40):
+        columns, count = drawn(seed, most=1000)
+        indices = {name for name in columns if name.startswith("row_to_")}
+        split = count > SLICE and indices <= {"row_to_user"}
         before = of_predicts(slices, "divided_requests", LATE)
         got = slices.predict(columns, **spec)["score"]
-        has_index = any(name.startswith("row_to_") for name in columns)
-        with_index += has_index and of_predicts(slices, "divided_requests", LATE) > before
+        assert of_predicts(slices, "divided_requests", LATE) == before + split, seed
         expected = alone.predict(columns, **spec)["score"]
         np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))
-    assert with_index > 0
 
 
 def test_a_long_string_that_every_candidate_reads_is_refused_before_it_is_repeated(
