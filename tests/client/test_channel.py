@@ -180,6 +180,16 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
+def test_only_the_first_attempt_goes_to_a_named_server() -> None:
+    addresses = ["10.0.0.1:1", "10.0.0.2:1"]
+    servers = Servers(addresses, ALWAYS, str, lambda _: always_up)
+    for first, other in (addresses, addresses[::-1]):
+        one, two = servers.take("user", first=first), servers.take("user", [first], first)
+        assert one is not None
+        assert two is not None
+        assert [one.address, two.address] == [first, other]
+
+
 sdk = pytest.importorskip("opentelemetry.sdk.trace")
 
 

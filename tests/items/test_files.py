@@ -185,6 +185,30 @@ def test_a_source_may_be_a_reader_of_record_batches(files):
     assert ItemTable(files / "table").get(7) == EXPECTED[7]
 
 
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string()])
+def test_rows_of_a_slice_are_those_of_the_slice(tmp_path, text):
+    features = {"title": declared(dtype="string"), "genres": declared("var_len", "string")}
+    model(tmp_path / "model", **features)
+    columns = {
+        "item_id": pa.array([1, 2, 3]),
+        "title": pa.array(["one", "two", "three"], text),
+        "genres": pa.array([["War"], ["Noir", "War"], []], pa.list_(text)),
+    }
+    source = pa.table(columns).slice(1)
+    build_table(tmp_path / "model", source, key="item_id", output=tmp_path / "table")
+    table = ItemTable(tmp_path / "table")
+    assert table.get(1) is None
+    assert table.get(2) == {"title": b"two", "genres": [b"Noir", b"War"]}
+    assert table.get(3) == {"title": b"three", "genres": []}
+
+
+def test_a_default_that_the_column_cannot_hold_is_not_rounded(tmp_path):
+    model(tmp_path / "model", price=declared(dtype="float64", default=[0.1]))
+    source = pa.table({"item_id": [1, 2], "price": pa.array([None, 0.5], pa.float32())})
+    build_table(tmp_path / "model", source, key="item_id", output=tmp_path / "table")
+    assert ItemTable(tmp_path / "table").get(1) == {"price": 0.1}
+
+
 def test_a_parquet_file_is_never_in_memory_as_a_whole(tmp_path):
     random, groups, path = np.random.default_rng(1), 20, tmp_path / "large.parquet"
     names = [f"f{number}" for number in range(8)]
