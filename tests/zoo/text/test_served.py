@@ -49,7 +49,7 @@ def test_vectors_equal_those_without_stores(server, encode, pooling, max_seq_len
     spaces = [*POOLINGS].index(pooling) + (3 if max_seq_len else 0)  # unique per case
     *texts, new = [spaces * (b" " if isinstance(t, bytes) else " ") + t for t in (*TEXTS, NEW)]
     before = np.array(counted(server, "item"))
-    with TextClient(server.target, "encoder") as client:
+    with TextClient(server.target, "encoder", timeout_seconds=300) as client:
         for some in (texts, [*texts[::-1], new], texts[:2], [new]):
             vectors = client.encode(some, pooling=pooling, max_seq_len=max_seq_len)
             expected = encode(some, max_seq_len or 256)[POOLINGS[pooling]]
@@ -79,7 +79,7 @@ def sizes_address(tmp_path_factory):
 
 @pytest.fixture
 def client(server):
-    with TextClient(server.target, "encoder") as client:
+    with TextClient(server.target, "encoder", timeout_seconds=300) as client:
         yield client
 
 
@@ -92,7 +92,9 @@ def sizes(sizes_address):
 @settings(max_examples=30, deadline=None)
 @given(texts=st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=100), max_size=60))
 def test_any_texts_come_back_in_order(sizes_address, texts):
-    with TextClient(sizes_address, "sizes", batch_tokens=64, in_flight=3) as client:
+    with TextClient(
+        sizes_address, "sizes", timeout_seconds=300, batch_tokens=64, in_flight=3
+    ) as client:
         vectors = client.encode(texts)
     assert vectors.shape == (len(texts), 2)
     assert vectors[:, 0].tolist() == [len(text.encode()) for text in texts]
