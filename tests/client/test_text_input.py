@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
-from colcast.client import AsyncRankingClient, InputError, RankingClient, SchemaError, text_cli
+from colcast.client import InputError, RankingClient, SchemaError, text_cli
 from colcast.loadtest.send.formats import encode, signature_for
 from colcast.loadtest.send.generated import generated
 from colcast.server import ServerProcess
@@ -115,16 +115,6 @@ def test_texts_under_the_inputs_name_are_what_the_model_scores(
 def test_equal_texts_are_a_row_each(client: RankingClient) -> None:
     assert client.rank(items=ROWS[:1] * 3).scores.tolist() == score(*TEXTS[:1] * 3)
     assert client.rank({"text": "x"}, [{}, {}]).scores.tolist() == score("x", "x")
-
-
-def test_several_users_texts(client: RankingClient) -> None:
-    found = client.rank_many([(None, ROWS), (None, ROWS[:1])])
-    assert [one.scores.tolist() for one in found] == [score(*TEXTS), score(*TEXTS[:1])]
-
-
-async def test_from_asyncio(server: ServerProcess) -> None:
-    async with AsyncRankingClient(server.target, "reviews", timeout_seconds=60) as client:
-        assert (await client.rank(items=ROWS)).scores.tolist() == score(*TEXTS)
 
 
 @pytest.mark.parametrize("target", ["columnar", "stock", "repeated"])

@@ -32,33 +32,16 @@ MODELS = model_service_pb2_grpc.ModelServiceStub
 
 # Method -> its stub, request and response.
 METHODS: dict[str, tuple[type, type[Message], type[Message]]] = {
-    "Predict": (PREDICTION, predict_pb2.PredictRequest, predict_pb2.PredictResponse),
-    "Classify": (
-        PREDICTION,
-        classification_pb2.ClassificationRequest,
-        classification_pb2.ClassificationResponse,
-    ),
-    "Regress": (PREDICTION, regression_pb2.RegressionRequest, regression_pb2.RegressionResponse),
-    "MultiInference": (
-        PREDICTION,
-        inference_pb2.MultiInferenceRequest,
-        inference_pb2.MultiInferenceResponse,
-    ),
-    "GetModelMetadata": (
-        PREDICTION,
-        get_model_metadata_pb2.GetModelMetadataRequest,
-        get_model_metadata_pb2.GetModelMetadataResponse,
-    ),
-    "GetModelStatus": (
-        MODELS,
-        get_model_status_pb2.GetModelStatusRequest,
-        get_model_status_pb2.GetModelStatusResponse,
-    ),
-    "HandleReloadConfigRequest": (
-        MODELS,
-        model_management_pb2.ReloadConfigRequest,
-        model_management_pb2.ReloadConfigResponse,
-    ),
+    name: (stub, getattr(messages, f"{kind}Request"), getattr(messages, f"{kind}Response"))
+    for name, stub, messages, kind in (
+        ("Predict", PREDICTION, predict_pb2, "Predict"),
+        ("Classify", PREDICTION, classification_pb2, "Classification"),
+        ("Regress", PREDICTION, regression_pb2, "Regression"),
+        ("MultiInference", PREDICTION, inference_pb2, "MultiInference"),
+        ("GetModelMetadata", PREDICTION, get_model_metadata_pb2, "GetModelMetadata"),
+        ("GetModelStatus", MODELS, get_model_status_pb2, "GetModelStatus"),
+        ("HandleReloadConfigRequest", MODELS, model_management_pb2, "ReloadConfig"),
+    )
 }
 
 Call = Callable[[str, str], Message]
@@ -197,70 +180,40 @@ def test_the_metadata_holds_the_signatures(call: Call) -> None:
     }
 
 
+def spec(more: str = "", name: str = "half_plus_two") -> str:
+    return f'model_spec {{ name: "{name}" {more} }}'
+
+
+def signed(signature_name: str) -> str:
+    return spec(f'signature_name: "{signature_name}"')
+
+
+GIVEN = f"input {{ {TWO_AND_TWENTY} }}"
+
+
 @pytest.mark.parametrize(
     ("method", "request_text", "code"),
     [
         ("Predict", "", "INVALID_ARGUMENT"),
-        ("Predict", 'model_spec { name: "none" }', "NOT_FOUND"),
-        (
-            "Predict",
-            'model_spec { name: "half_plus_two" version { value: 124 } }',
-            "NOT_FOUND",
-        ),
-        (
-            "Predict",
-            'model_spec { name: "half_plus_two" signature_name: "none" }',
-            "FAILED_PRECONDITION",
-        ),
-        ("Predict", 'model_spec { name: "half_plus_two" }', "INVALID_ARGUMENT"),
+        ("Predict", spec(name="none"), "NOT_FOUND"),
+        ("Predict", spec("version { value: 124 }"), "NOT_FOUND"),
+        ("Predict", signed("none"), "FAILED_PRECONDITION"),
+        ("Predict", spec(), "INVALID_ARGUMENT"),
         ("Classify", "", "INVALID_ARGUMENT"),
-        (
-            "Classify",
-            f"""model_spec {{ name: "half_plus_two" signature_name: "none" }}
-                input {{ {TWO_AND_TWENTY} }}""",
-            "INVALID_ARGUMENT",
-        ),
-        (
-            "Classify",
-            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x_to_y" }}
-                input {{ {TWO_AND_TWENTY} }}""",
-            "INVALID_ARGUMENT",
-        ),
-        (
-            "Regress",
-            f'model_spec {{ name: "half_plus_two" }} input {{ {TWO_AND_TWENTY} }}',
-            "INVALID_ARGUMENT",
-        ),
-        (
-            "Regress",
-            'model_spec { name: "half_plus_two" signature_name: "regress_x_to_y" }',
-            "INVALID_ARGUMENT",
-        ),
-        (
-            "Regress",
-            f"""model_spec {{ name: "half_plus_two" signature_name: "regress_x2_to_y3" }}
-                input {{ {TWO_AND_TWENTY} }}""",
-            "INVALID_ARGUMENT",
-        ),
+        ("Classify", f"{signed('none')} {GIVEN}", "INVALID_ARGUMENT"),
+        ("Classify", f"{signed('regress_x_to_y')} {GIVEN}", "INVALID_ARGUMENT"),
+        ("Regress", f"{spec()} {GIVEN}", "INVALID_ARGUMENT"),
+        ("Regress", signed("regress_x_to_y"), "INVALID_ARGUMENT"),
+        ("Regress", f"{signed('regress_x2_to_y3')} {GIVEN}", "INVALID_ARGUMENT"),
         (
             "MultiInference",
-            f"""tasks {{ model_spec {{ name: "half_plus_two" }}
-                         method_name: "tensorflow/serving/predict" }}
-                input {{ {TWO_AND_TWENTY} }}""",
+            f'tasks {{ {spec()} method_name: "tensorflow/serving/predict" }} {GIVEN}',
             "UNIMPLEMENTED",
         ),
-        ("GetModelMetadata", 'model_spec { name: "half_plus_two" }', "INVALID_ARGUMENT"),
-        (
-            "GetModelMetadata",
-            'model_spec { name: "none" } metadata_field: "signature_def"',
-            "NOT_FOUND",
-        ),
-        ("GetModelStatus", 'model_spec { name: "none" }', "NOT_FOUND"),
-        (
-            "GetModelStatus",
-            'model_spec { name: "half_plus_two" version { value: 7 } }',
-            "NOT_FOUND",
-        ),
+        ("GetModelMetadata", spec(), "INVALID_ARGUMENT"),
+        ("GetModelMetadata", f'{spec(name="none")} metadata_field: "signature_def"', "NOT_FOUND"),
+        ("GetModelStatus", spec(name="none"), "NOT_FOUND"),
+        ("GetModelStatus", spec("version { value: 7 }"), "NOT_FOUND"),
     ],
 )
 def test_a_wrong_call_gets_the_documented_code(
