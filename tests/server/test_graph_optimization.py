@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -90,16 +89,6 @@ def test_scores_have_the_same_bits(modes, signature: str, candidates: int):
     off, exact = (one.predict(inputs, signature_name=signature)["score"] for one in modes)
     assert off.tobytes() == exact.tobytes()
     assert len(set(off.tolist())) == candidates
-
-
-def test_a_column_of_too_many_rows_is_the_same_error(modes):
-    inputs = columns(3, seed=0) | {"item_000": np.array([1, 2])}
-    said = []
-    for server in modes:
-        with pytest.raises(grpc.RpcError) as error:
-            server.predict(inputs, signature_name="columnar_late")
-        said.append((error.value.code(), error.value.details().replace(server.model, "")))
-    assert said[0] == said[1]
 
 
 def files(folder: Path) -> dict[Path, int]:

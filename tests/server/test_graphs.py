@@ -251,12 +251,6 @@ def refusal(base, library, *more):
     return done.stderr
 
 
-def test_a_library_that_does_not_load_is_refused_by_name(tmp_path, tokens):
-    path = tmp_path / "ops.so"
-    path.write_bytes(b"not a library")
-    assert "another TensorFlow" not in refusal(tokens[1], path)
-
-
 def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
     forests = ESTIMATOR.package("tensorflow_decision_forests")
     if forests is None:

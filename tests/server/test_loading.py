@@ -15,7 +15,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client.wire import varint
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.server import ServerProcess, find_executable
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -24,7 +23,6 @@ from tensorflow_serving.apis import model_management_pb2
 from .. import models
 from ..models.saving import save_version
 from .conftest import save_waiting_ranker
-from .metrics_page import Metrics
 
 # The check of versions before a load would open the pipe in a second process.
 FLAGS = ["--rest_api_port=-1", "--load_check=false"]
@@ -286,32 +284,3 @@ def test_a_models_tables_lie_on_huge_pages_and_it_gives_them_back_once_it_is_unl
         stubs = connect(server.target)
         wait_until(lambda: stubs.states("large").get(1, ("",))[0] == "END")
         wait_until(lambda: meter.memory_bytes() < both - 100 * MIB)
-
-
-def test_waiting_requests_keep_no_memory_of_earlier_large_ones(tmp_path, connect, monitoring):
-    base = tmp_path / "model"
-    models.build("weighted", base / "1")
-    parameters = tmp_path / "batching"
-    parameters.write_text("batch_timeout_micros { value: 100000000 }")  # until the test ends
-    flags = ["--num_workers=1", "--enable_batching", f"--batching_parameters_file={parameters}"]
-    flags.append(f"--max_request_columns={4 * MIB}")
-    with ServerProcess("ranker", base, [*monitoring, *flags]) as server:
-        stubs = connect(server.target)
-        small = stubs.request({"x": np.float32([1])}).SerializeToString()
-        # One TensorProto in many parts; the server's views of the parts take 64 MiB.
-        parts = b"\x12\x04\x08\x07\x42\x00" * (2 * MIB)
-        entry = b"\x0a\x05texts" + parts
-        large = small + b"\x12" + varint(len(entry)) + entry
-        send = stubs.channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
-        before = Metrics(server).value("process_resident_memory_bytes")
-        waiting = []
-        for _ in range(8):
-            with pytest.raises(grpc.RpcError, match="texts"):
-                send(large, timeout=60)
-            # The small request is decoded into the large one's memory, except the second input.
-            waiting.append(send.future(small, timeout=60))
-        after = Metrics(server).value("process_resident_memory_bytes")
-        assert not any(call.done() for call in waiting)
-        for call in waiting:
-            call.cancel()
-    assert after - before < 250 * MIB

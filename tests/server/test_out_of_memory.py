@@ -1,7 +1,6 @@
 """A server without memory for one request refuses it, and continues to answer others."""
 
 import http.client
-import json
 import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +13,7 @@ import tensorflow as tf
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.zoo.saving import independent_rows, with_record
 from tensorflow_serving.apis import (
-    classification_pb2,
-    inference_pb2,
     predict_pb2,
-    regression_pb2,
 )
 
 from .. import models
@@ -169,86 +165,6 @@ def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, 
     before = peak_memory(stubs)
     ask_rows(stubs, 1 << 19)
     assert peak_memory(stubs) - before < 256 * MB  # a single run would need at least 512 MB
-
-
-class OfExamples(tf.Module):
-    """A model that computes a thousand floats per tf.Example; its rows interact."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
-    def score(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        hidden = tf.tile(tf.cast(tf.strings.length(inputs), tf.float32)[:, None], [1, 1000])
-        return {"scores": tf.reduce_sum(tf.nn.softmax(hidden, axis=0), axis=1, keepdims=True)}
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "inputs")])
-    def value(self, inputs: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"outputs": self.score(inputs)["scores"]}
-
-
-def asks_of_examples(stubs: Stubs) -> dict[str, Callable[[int], str]]:
-    """By API: a function that scores `count` empty tf.Examples and returns the error, if any."""
-
-    def over_grpc(method: Any, request: Any, input: Any) -> Callable[[int], str]:
-        def ask(rows: int) -> str:
-            input.example_list.examples.clear()
-            for _ in range(rows):
-                input.example_list.examples.add()
-            answer = method.future(request, timeout=60)
-            if answer.code() is grpc.StatusCode.OK:
-                return ""
-            assert answer.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            return str(answer.details())
-
-        return ask
-
-    def over_rest(method: str, signature: str) -> Callable[[int], str]:
-        def ask(rows: int) -> str:
-            host, port = stubs.server.rest_target.split(":")
-            connection = http.client.HTTPConnection(host, int(port), timeout=60)
-            body = {"signature_name": signature, "examples": [{}] * rows}
-            connection.request("POST", f"/v1/models/{stubs.model}:{method}", json.dumps(body))
-            response = connection.getresponse()
-            answer = json.loads(response.read())
-            connection.close()
-            assert response.status in (200, 429)
-            return str(answer.get("error", ""))
-
-        return ask
-
-    classify = classification_pb2.ClassificationRequest()
-    classify.model_spec.name = stubs.model
-    classify.model_spec.signature_name = "classify"
-    regress = regression_pb2.RegressionRequest()
-    regress.model_spec.name = stubs.model
-    regress.model_spec.signature_name = "regress"
-    both = inference_pb2.MultiInferenceRequest()
-    for method, spec in {"classify": classify.model_spec, "regress": regress.model_spec}.items():
-        task = both.tasks.add(method_name=f"tensorflow/serving/{method}")
-        task.model_spec.CopyFrom(spec)
-    grpc_of = stubs.prediction
-    return {
-        "Classify": over_grpc(grpc_of.Classify, classify, classify.input),
-        "Regress": over_grpc(grpc_of.Regress, regress, regress.input),
-        "MultiInference": over_grpc(grpc_of.MultiInference, both, both.input),
-        ":classify": over_rest("classify", "classify"),
-        ":regress": over_rest("regress", "regress"),
-    }
-
-
-def test_tf_examples_share_the_memory_of_all_runs(tmp_path, serve):
-    model = OfExamples()
-    signatures = {"classify": model.score, "regress": model.value}
-    tf.saved_model.save(model, str(tmp_path / "1"), signatures=signatures)
-    stubs = serve(tmp_path, RUN_BYTES)
-    asks = asks_of_examples(stubs)
-    for ask in asks.values():
-        for rows in (20, 20, 200):  # teaches the server the memory of an Example
-            assert ask(rows) == ""
-    before = peak_memory(stubs)
-    for name, ask in asks.items():
-        assert "100000 rows" in ask(100_000), name
-        assert f"--max_run_bytes is {64 * MB}" in ask(100_000), name
-        assert ask(20) == "", name
-    assert peak_memory(stubs) - before < 128 * MB  # a single run would need 400 MB
 
 
 def peak_memory(stubs: Stubs) -> int:

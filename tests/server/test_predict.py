@@ -5,10 +5,6 @@ Tensor::FromProto.
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import grpc
 import numpy as np
@@ -67,39 +63,6 @@ def test_metadata_refuses_fields_it_does_not_have(stubs, fields, words):
     code, message = error_of(lambda: stubs.prediction.GetModelMetadata(request))
     assert code == grpc.StatusCode.INVALID_ARGUMENT
     assert all(word in message for word in words)
-
-
-OUTPUTS = {f"times_{factor}": factor for factor in range(2, 8)}
-SETS = [
-    chosen for size in range(1, len(OUTPUTS) + 1) for chosen in combinations(sorted(OUTPUTS), size)
-]
-
-
-class Products(tf.Module):
-    """A model that has one output per factor in OUTPUTS."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def products(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {name: x * factor for name, factor in OUTPUTS.items()}
-
-
-def test_every_set_of_outputs_is_answered_by_itself_while_others_ask_for_other_sets(
-    tmp_path: Path, serve: Any
-) -> None:
-    module = Products()
-    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.products)
-    stubs = serve(tmp_path)
-
-    def ask(chosen: tuple[str, ...]) -> None:
-        x = np.arange(3, dtype=np.float32) + len(chosen)
-        outputs = stubs.predict({"x": x}, output_filter=chosen)
-        assert set(outputs) == set(chosen)
-        for name in chosen:
-            np.testing.assert_array_equal(outputs[name], x * OUTPUTS[name])
-
-    with ThreadPoolExecutor(4) as clients:
-        for _ in clients.map(ask, SETS * 3):
-            pass
 
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -95,13 +95,6 @@ def test_a_body_takes_a_small_multiple_of_its_size(
     assert grown < factor * len(body), f"{grown / len(body):.2f} times the body"
 
 
-def test_the_largest_body_takes_the_same_multiple(server: ServerProcess) -> None:
-    body = body_of("floats", b"0.25", 255 * MB, "inputs")
-    code, grown = growth_while(server, "totals", body)
-    assert code == 200
-    assert grown < 2.2 * len(body), f"{grown / len(body):.2f} times the body"
-
-
 @pytest.mark.parametrize("key", ["inputs", "instances"])
 def test_more_rows_than_allowed_are_inflated_but_not_kept(base_path: Path, key: str) -> None:
     text = body_of("integers", b"7", 48 * MB, key)
