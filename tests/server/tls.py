@@ -60,6 +60,13 @@ class Authority:
         return made
 
 
+def replace(path: Path, text: str) -> None:
+    """Writes a file that a server may read at any moment."""
+    beside = path.with_suffix(".beside")
+    beside.write_text(text)
+    beside.rename(path)
+
+
 def write_config(path: Path, **fields: str | bool) -> str:
     """Writes an SSLConfig of these fields; returns its --ssl_config_file flag."""
     lines = [
@@ -68,7 +75,7 @@ def write_config(path: Path, **fields: str | bool) -> str:
         else f'{name}: "{text_format.text_encoding.CEscape(value, as_utf8=True)}"'
         for name, value in fields.items()
     ]
-    path.write_text("\n".join(lines) + "\n")
+    replace(path, "\n".join(lines) + "\n")
     return f"--ssl_config_file={path}"
 
 
