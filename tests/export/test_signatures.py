@@ -154,6 +154,7 @@ def test_unknown_signature(embedded, tmp_path):
         ({"warmup": [0]}, "1 row or more, got 0"),
         ({"tolerance": -1.0}, "0 or more, got -1.0"),
         ({"tolerance": float("nan")}, "0 or more, got nan"),
+        ({"tolerance": float("inf")}, "0 or more, got inf"),
         ({"examples": "nowhere.tfrecord"}, "nowhere.tfrecord is not a file"),
         ({"signatures": ["serving_default=serving_default"]}, "--signature serving_default=NEW"),
     ],
