@@ -755,6 +755,25 @@ def test_models_that_mix_rows_are_refused_with_the_reason(name: str) -> None:
     assert found.why_not
 
 
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (lambda c: _of_unique_floats(c["f"]), "0 and -0 count as one value"),
+        (lambda c: tf.cast(tf.cast(c["f"] * 1e9, tf.int8), tf.float32), "int8"),
+    ],
+    ids=["unique floats", "floats cast to a small integer"],
+)
+def test_what_answers_by_position_for_some_values_is_refused(build: Build, reason: str) -> None:
+    found = Graph(build).found
+    assert not found.rows
+    assert reason in found.why_not
+
+
+def _of_unique_floats(values: Any) -> Any:
+    distinct, index = tf.unique(values)
+    return tf.gather(distinct, index)
+
+
 def test_an_op_without_a_rule_is_named() -> None:
     graph = Graph(lambda c: tf.linalg.qr(c["image"][..., 0]).r)
     assert not graph.found.rows
