@@ -17,6 +17,7 @@ from colcast.zoo import wide
 
 from .conftest import SMALL
 from .test_cli import three_requests
+from .test_closed_loop import response
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +88,15 @@ def test_a_refusal_is_summarised_with_the_traffic_to_try(
     assert reason.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
     assert reason.endswith("try --traffic requests:FILE or examples:FILE") == advised
     assert len(reason) < 240
+
+
+def test_the_largest_difference_from_the_first_format_counts(serve: Any):
+    answers = {b"a": 1.0, b"b": 2.0, b"c": 1.0, b"d": 3.0}
+    target = Target("", serve(lambda request, _: response(score=[answers[request]])))
+    written = [
+        Series(target, name, [Request(payload, 1) for payload in payloads])
+        for name, payloads in (("example", (b"a", b"b")), ("late", (b"c", b"d")))
+    ]
+    series, left_out = _answered(written, "")
+    assert [one.difference for one in series] == [0.0, 0.5]
+    assert left_out == []
