@@ -9,7 +9,7 @@ from typing import Any
 from colcast.export._collection import uncollected
 from colcast.export._loaded_model import LoadedModel
 from colcast.export._options import ExportOptions
-from colcast.export.convert._features import Side
+from colcast.export.convert._features import Kind, Side
 from colcast.export.convert._folder import (
     choose_meta_graph,
     loaded,
@@ -24,6 +24,7 @@ from colcast.export.convert._signature import Conversion, add_columnar_signature
 from colcast.export.convert._variables import fill_variables
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._stages_report import StagesReport
+from colcast.export.graph._comparison import DiffersError
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._impure import find_impure
 from colcast.export.graph._op_defs import provide_ops
@@ -38,7 +39,7 @@ from colcast.export.report._report import (
 )
 from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
-from colcast.export.trials._parity import Parity, prove_parse
+from colcast.export.trials._parity import AFFECT, Parity, prove_parse
 from colcast.export.trials._tensor_traffic import read_tensor_traffic
 from colcast.export.trials._traffic import Recorded, read_traffic
 from colcast.export.trials._vocabulary import known_values
@@ -161,12 +162,15 @@ class _Export:
         model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], self._traffic)
         self._progress(f"{name}: comparing scores")
         parity = model.parity()
-        made = self._add_late(model, name) if options.late else ()
-        once = [each.signature for each in made if isinstance(each, LateReport)]
         self._progress(f"{name}: finding whether its rows are independent")
-        independence = model.independence([name, *once], options.tolerance)
+        independence = {name: model.independence}
+        made, no_late = self._add_late(model, conversion) if options.late else ((), "")
+        for each in made:
+            if isinstance(each, LateReport):
+                found = model.independence_of(each.signature, options.tolerance)
+                independence[each.signature] = found
         report = SignatureReport.of(conversion, parity, independence, *made)
-        report = replace(report, compiled=model.compiled(options.warmup))
+        report = replace(report, no_late=no_late, compiled=model.compiled(options.warmup))
         requests: Requests = {}
         if options.measure_seconds:
             if report.user_features and not report.late:
@@ -177,16 +181,32 @@ class _Export:
         return _Converted(report, requests, warmup, warmup_once)
 
     def _add_late(
-        self, model: LoadedModel, name: str
-    ) -> tuple[LateReport, LateReport | str, StagesReport]:
-        late_name, exact_name = f"{name}_late", f"{name}_exact"
+        self, model: LoadedModel, conversion: Conversion
+    ) -> tuple[tuple[LateReport, LateReport | str, StagesReport] | tuple[()], str]:
+        """Adds the late, exact and stages' signatures, or says why there are none."""
+        name = conversion.name
+        if why := _why_no_late(conversion):
+            self._progress(f"{name}: no late signature: {why}")
+            return (), why
+        own, late_name, exact_name = model.independence, f"{name}_late", f"{name}_exact"
+        affected = own.why_not.startswith(AFFECT)
+        if affected:
+            self._progress(f"{name}: {own.why_not}: its requests are neither joined nor split")
         self._progress(f"{late_name}: searching, writing and proving")
         observed = model.observe(self._options.tolerance)
-        late = model.add_late(late_name, observed)
+        try:
+            late = model.add_late(late_name, observed)
+        except DiffersError as error:
+            if not affected:
+                raise
+            needs = "outputs without ranks" if error.exact else "a larger --max-relative-difference"
+            why = f"{own.why_not}: late needs {needs}, columns are exported ({error.__cause__})"
+            self._progress(f"{name}: no late signature: {why}")
+            return (), why
         self._progress(f"{exact_name}: searching, writing and proving")
         exact = model.add_exact(exact_name, observed, always=self._options.exact == "always")
         self._progress(f"{name}: searching, writing and proving the stages")
-        return late, exact, model.add_stages(late_name, observed)
+        return (late, exact, model.add_stages(late_name, observed)), ""
 
     def _measured(self, folder: Path, converted: Sequence[_Converted]) -> list[SignatureReport]:
         """Adds the costs of requests to the reports."""
@@ -205,6 +225,23 @@ def _check_user(conversions: Sequence[Conversion], *, late: bool) -> None:
         raise ExportError(
             "late expansion needs to know the user features: name them with --user-features"
         )
+    why = list(map(_why_no_late, conversions))
+    if late and all(why):
+        raise ExportError(f"signature {conversions[0].source!r}: {why[0]}")
+
+
+def _why_no_late(conversion: Conversion) -> str:
+    """Why a signature has no late form; "" if it may have one."""
+    rows = [feature for feature in conversion.features if feature.kind is not Kind.WHOLE]
+    if all(feature.side == Side.USER for feature in rows):
+        names = ", ".join(sorted(feature.name for feature in rows))
+        return (
+            f"every feature is the user's ({names}); a late signature needs an item feature, whose"
+            " rows are the candidates"
+        )
+    if all(feature.side != Side.USER for feature in conversion.features):
+        return "no feature is the user's"
+    return ""
 
 
 def _read_traffic(file: Path, conversion: Conversion) -> Recorded:

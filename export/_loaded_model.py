@@ -1,10 +1,11 @@
 """A converted model in a session: parity of scores, late expansion, warm-up requests."""
 
-import dataclasses
 import functools
 import math
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -14,20 +15,21 @@ from colcast.export.convert._signature import Conversion
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
 from colcast.export.cut._late_report import LateReport
-from colcast.export.cut._observed import Observed, observe
+from colcast.export.cut._observed import Observed, observe, walk
 from colcast.export.cut._stages_report import StagesReport, count_reuse
 from colcast.export.cut._timing import user_share
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._ops import is_compiled
-from colcast.export.graph._signature import read_late_signature, read_signature
+from colcast.export.graph._signature import Signature, read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
+from colcast.export.rows import Fact
 from colcast.export.rows._independence import Independence, candidates, judge
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._model_rows import ModelRows
-from colcast.export.trials._parity import Parity, prove_scores, scored_alike
+from colcast.export.trials._parity import AFFECT, Parity, prove_scores, scored_alike
 from colcast.export.trials._rows import Columns, Rows
 from colcast.export.trials._traffic import Recorded
 from colcast.export.warmup import warmup_request
@@ -67,12 +69,13 @@ class LoadedModel:
         self._traffic = traffic
         self._observed: Observed | None = None
         self._rows = ModelRows(self._probe, conversion, source, traffic)
+        self._accepted = functools.cache(self._rows.accepted)
 
     def parity(self) -> Parity:
         """Compares scores on generated rows, then on recorded ones; ExportError if they differ."""
         if self._conversion.source_input is None:
             self._probe.check_rows_of_outputs(self._rows.accepted(rows) for rows in (1, 2, 5))
-        parity = dataclasses.replace(
+        parity = replace(
             self._prove_scores(),
             recorded_rows=sum(map(len, self._rows.recorded)),
             refused_rows=self._rows.refused,
@@ -105,6 +108,7 @@ class LoadedModel:
             columnar_signature=self._conversion.name,
             tolerance=tolerance,
             lengths={f.name: f.length_column for f in self._conversion.features if f.length_column},
+            facts=self._facts,
         )
         return self._observed
 
@@ -145,7 +149,7 @@ class LoadedModel:
             return report
         users, items = ([f.name for f in of[side]] for side in (Side.USER, Side.ITEM))
         reuse = count_reuse(self._traffic.features(), users, items)
-        return dataclasses.replace(report, reuse=reuse)
+        return replace(report, reuse=reuse)
 
     def _features(self) -> dict[str, list[Feature]]:
         """The features by domain."""
@@ -154,33 +158,63 @@ class LoadedModel:
             of.setdefault(feature.side, []).append(feature)
         return of
 
-    def independence(self, signatures: Sequence[str], tolerance: float) -> dict[str, Independence]:
-        """Whether the candidates of each signature may be joined, split and cached."""
-        accepted = functools.cache(self._rows.accepted)
-        return {name: self._independence_of(name, accepted, tolerance) for name in signatures}
+    @functools.cached_property
+    def _columnar(self) -> Signature:
+        return read_signature(self._meta_graph, self._conversion.name, ())
 
-    def _independence_of(
-        self, name: str, accepted: Callable[[int], Rows], tolerance: float
-    ) -> Independence:
+    @functools.cached_property
+    def _facts(self) -> Mapping[str, Fact]:
+        """The independence rule's facts about the columnar signature, walked once."""
+        graph = FlatGraph(self._meta_graph, self._columnar.outputs.values())
+        return walk(self._session, graph, self._columnar)
+
+    @functools.cached_property
+    def independence(self) -> Independence:
+        """Whether the candidates of the columnar signature may be joined, split and cached."""
         if self._conversion.impurity:
             return Independence(False, self._conversion.impurity.why)
-        columnar = self._conversion.name
         try:
-            signature = (
-                read_signature(self._meta_graph, name, ())
-                if name == columnar
-                else read_late_signature(self._meta_graph, name, columnar)
-            )
+            found = judge(self._facts, self._columnar.outputs)
         except ExportError as error:
             return Independence(False, str(error))
-        observed = self._observed
-        if observed and name == columnar:
-            found = judge(observed.watched.facts, signature.outputs)
-        else:
-            user = observed.user_facts(name) if observed else {}
-            found = candidates(self._meta_graph, self._session, signature, user)
+        if found.rows:
+            alike = self._scored_alike(self._columnar, _LARGEST_DIFFERENCE, found.own_length)
+            return found.and_run(alike)
+        mixing = re.search(r"\((\w+) ([^\s()]+)\)$", found.why_not)
+        if not mixing or found.why_not.startswith("no rule"):
+            return found
+        lists = [f.name for f in self._conversion.features if len(f.columns[0].shape) > 1]
+        if self._scored_alike(self._columnar, _LARGEST_DIFFERENCE, lists, _BATCHES[1:2]) is False:
+            return replace(found, why_not=f"{AFFECT} ({mixing[1]} {_in_the_model(mixing[2])})")
+        return found
+
+    def independence_of(self, name: str, tolerance: float) -> Independence:
+        """The same for a late signature, which was proved to give the columnar one's scores.
+
+        If rows of the columnar signature depend on each other, perhaps only the user's do; then the
+        rule is applied to the late signature, in which the user has one row.
+        """
+        signature = read_late_signature(self._meta_graph, name, self._conversion.name)
+        own = self.independence
+        if own.rows:
+            lists = tuple(name for name in own.own_length if name not in signature.user)
+            return replace(own, own_length=lists)
+        if self._conversion.impurity:
+            return own
+        user = self._observed.user_facts(name) if self._observed else {}
+        found = candidates(self._meta_graph, self._session, signature, user)
         if not found.rows:
             return found
+        return found.and_run(self._scored_alike(signature, tolerance, found.own_length))
+
+    def _scored_alike(
+        self,
+        signature: Signature,
+        tolerance: float,
+        own_length: Sequence[str],
+        batches: Sequence[int] = _BATCHES,
+    ) -> bool | None:
+        """Whether candidates score the same together and apart; None if the model refuses rows."""
         run = Probe(self._session, signature.inputs, signature.outputs)
         of_request = [f.name for f in self._conversion.features if f.name in signature.once]
 
@@ -188,18 +222,16 @@ class LoadedModel:
             columns = rows.columns()
             return run({n: c[:1] if n in signature.user else c for n, c in columns.items()})
 
-        if name == columnar:
-            tolerance = _LARGEST_DIFFERENCE
         alike: bool | None = None
-        for count in _BATCHES:
+        for count in batches:
             try:
-                rows = self._probe.of_a_request(accepted(count)).of_one(of_request)
+                rows = self._probe.of_a_request(self._accepted(count)).of_one(of_request)
             except ExportError:  # the model accepts no rows
                 break
-            alike = scored_alike(score, rows, tolerance, found.own_length)
+            alike = scored_alike(score, rows, tolerance, own_length)
             if not alike:
                 break
-        return found.and_run(alike)
+        return alike
 
     def requests(self, signatures: Sequence[str]) -> Requests:
         """Single-user requests to the source signature and to the signatures made from it.
@@ -292,6 +324,11 @@ class LoadedModel:
             for column in feature.columns
         }
         return {name: value[:1] if name in user else value for name, value in columns.items()}
+
+
+def _in_the_model(node: str) -> str:
+    """The name of an op without what the exporter and function calls put before it."""
+    return re.sub(r"\w*PartitionedCall\w*/", "", node.partition("/")[2] or node)
 
 
 def _columns(features: Iterable[Feature]) -> list[str]:

@@ -27,7 +27,7 @@ from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
 from colcast.export.rows._independence import at_one_row, rows_of, shared
 
-_CANDIDATES = (2, 5)  # numbers of candidates in trials of item tensors
+_FEW = 5  # candidates of a further request, for item tensors
 
 
 class _Watched:
@@ -40,8 +40,9 @@ class _Watched:
         signature: Signature,
         colours: Colours,
         users: Sequence[Request],
-        requests: Requests,
+        few: Request,
         tolerances: Iterable[float],
+        facts: Mapping[str, Fact] | None,
     ) -> None:
         """Runs the signature.
 
@@ -52,14 +53,15 @@ class _Watched:
             colours: the nodes' colours, with the largest possible user part.
             users: requests of the users whose rows classify user tensors; each has as many
                 candidates as `REPEATS` needs.
-            requests: draws more requests.
+            few: a request by `_FEW` candidates.
             tolerances: largest differences that count as equal; `classify_user` classifies for
                 each.
+            facts: the independence rule's fact for every tensor, if it is known already.
 
         Raises:
             ExportError: the signature fails on generated rows.
         """
-        self._session, self._graph, self._signature = session, graph, signature
+        self._session, self._graph, self._signature, self._facts = session, graph, signature, facts
         placeholders = {producer(tensor) for tensor in signature.inputs.values()}
         nodes = [n for n in colours.of if n not in placeholders and n not in colours.waiting]
         user = [name for name in nodes if colours.of[name] == USER]
@@ -78,8 +80,7 @@ class _Watched:
         self.probe = Probe(session, signature.inputs, tensors, inner=True)
         if of_user:
             self._of_users = classify_user(self.probe, users, self._of_users, of_user)
-        tried = {rows: requests.draw(rows) for rows in _CANDIDATES}
-        self._of_rows = follow_rows(self.probe, tried)
+        self._of_rows = follow_rows(self.probe, {2: users[0], _FEW: few})
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
         """Returns a finding for every tensor of the user and item sides.
@@ -123,10 +124,18 @@ class _Watched:
     @cached_property
     def facts(self) -> Mapping[str, Fact]:
         """The independence rule's fact for every tensor."""
-        graph, signature = self._session.graph, self._signature
-        rows = {**signature.items, **signature.user}
-        given = {**rows_of(rows, graph), **shared(signature.shared, graph)}
-        return Walk(self._graph, self._session, given).facts
+        if self._facts is None:
+            self._facts = walk(self._session, self._graph, self._signature)
+        return self._facts
+
+
+def walk(
+    session: tf.compat.v1.Session, graph: FlatGraph, signature: Signature
+) -> Mapping[str, Fact]:
+    """Applies the independence rule to a columnar signature; returns a fact for every tensor."""
+    rows, known = {**signature.items, **signature.user}, session.graph
+    given = {**rows_of(rows, known), **shared(signature.shared, known)}
+    return Walk(graph, session, given).facts
 
 
 def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
@@ -214,6 +223,7 @@ def observe(
     columnar_signature: str = "columnar",
     tolerance: float = 1e-5,
     lengths: Lengths = MappingProxyType({}),
+    facts: Mapping[str, Fact] | None = None,
 ) -> Observed:
     """Runs a columnar signature to find where its user part can end.
 
@@ -229,6 +239,7 @@ def observe(
         columnar_signature: the signature's name.
         tolerance: largest relative difference of float outputs.
         lengths: the columns of lists, with the columns of their lengths.
+        facts: the signature's `walk`, if it is known already.
 
     Raises:
         ExportError: a name is wrong, every feature is the user's, or the signature fails on the
@@ -248,7 +259,8 @@ def observe(
     tolerances = {0.0, tolerance}
     # find_fused adds an op. It precedes all runs, because a session copies its graph for new ops.
     fused = find_fused(graph, session, signature)
-    watched = _Watched(session, graph, signature, colours, users, requests, tolerances)
+    few = requests.draw(_FEW)
+    watched = _Watched(session, graph, signature, colours, users, few, tolerances, facts)
     return Observed(
         columnar_signature,
         session,

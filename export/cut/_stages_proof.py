@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from colcast.export.cut._pair import index_key, number_key, state_key
@@ -157,25 +157,34 @@ class StagesProof:
         index = {**draw.index, USER: np.zeros(1, np.int64)}
         candidates = {name: request.items[name] for name in draw.columns[PAIR]}
         given = self._score(states, index, candidates)
-        return Trial(draw.rows, draw.expected, given, self._noise(request, draw.expected))
+        noise = partial(self._noise, request, draw.expected) if self._tolerance else None
+        return Trial(draw.rows, draw.expected, given, noise)
 
     def _of_several_users(self, draw: _Draw) -> Trial:
         given = self._score(self._states(draw), draw.index, draw.columns[PAIR])
         expected = {name: np.zeros_like(value) for name, value in given.items()}
-        noise = {name: np.zeros(value.shape) for name, value in given.items()}
+        asked: list[tuple[Array, Request, dict[str, Array]]] = []
         for user in range(_USERS):
             own = np.flatnonzero(draw.index[USER] == user)
             if not own.size:
                 continue
             request = draw.request(user, own)
             scores = self._late(request.once())
-            noises = self._noise(request, scores)
+            asked.append((own, request, scores))
             for name, value in scores.items():
                 shape = (own.size, *given[name].shape[1:])
                 if value.shape != shape or len(given[name]) != draw.rows:
                     raise ExportError(f"output {name!r} does not have one row per candidate")
-                expected[name][own], noise[name][own] = value, noises[name]
-        return Trial(draw.rows, expected, given, noise)
+                expected[name][own] = value
+
+        def noise() -> Mapping[str, Array]:
+            found = {name: np.zeros(value.shape) for name, value in given.items()}
+            for own, request, scores in asked:
+                for name, of_user in self._noise(request, scores).items():
+                    found[name][own] = of_user
+            return found
+
+        return Trial(draw.rows, expected, given, noise if self._tolerance else None)
 
     def _states(self, draw: _Draw, but: str = "") -> dict[str, States]:
         domains = [domain for domain in self.stages if domain != but]
@@ -230,9 +239,8 @@ class StagesProof:
 
     def _noise(self, request: Request, expected: Mapping[str, Array]) -> Mapping[str, Array]:
         """How much the late signature's outputs change if a request's inputs are rounded."""
-        noisy_runs = PERTURBED if self._tolerance else 0
         return rounding_noise(
-            lambda rounded: self._late(rounded.once()), request, expected, noisy_runs
+            lambda rounded: self._late(rounded.once()), request, expected, PERTURBED
         )
 
 

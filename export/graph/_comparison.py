@@ -27,6 +27,18 @@ Moderated = dict[str, float]
 """Output -> the largest relative difference that disappears once a request's floats are small."""
 
 
+class DiffersError(ExportError):
+    """An output differs.
+
+    Attributes:
+        exact: whether its dtype allows no difference.
+    """
+
+    def __init__(self, message: str, *, exact: bool) -> None:
+        super().__init__(message)
+        self.exact = exact
+
+
 @dataclass(frozen=True)
 class Trial:
     """One request and the outputs to compare.
@@ -35,14 +47,15 @@ class Trial:
         rows: number of candidates.
         expected: the model's outputs.
         given: the new signature's outputs.
-        noise: how much the outputs change if the inputs are rounded.
+        noise: measures how much the outputs change if the inputs are rounded; None if they must be
+            equal.
         moderate: repeats the trial with small floats, if possible.
     """
 
     rows: int
     expected: Mapping[str, Array]
     given: Mapping[str, Array]
-    noise: Mapping[str, Array]
+    noise: Callable[[], Mapping[str, Array]] | None = None
     moderate: "Callable[[], Trial] | None" = None
 
 
@@ -117,11 +130,14 @@ def _compare(
 ) -> float:
     expected, given = trial.expected[output], trial.given[output]
     if expected.shape != given.shape or expected.dtype != given.dtype:
-        raise ExportError(
+        raise DiffersError(
             f"output {output!r} at {trial.rows} candidates is {given.dtype} {list(given.shape)},"
-            f" expected {expected.dtype} {list(expected.shape)}"
+            f" expected {expected.dtype} {list(expected.shape)}",
+            exact=False,
         )
-    relative = relative_difference(expected, given, floor, trial.noise[output])
+    relative = relative_difference(expected, given, floor, 0.0)
+    if trial.noise and relative.max(initial=0.0) > tolerance:
+        relative = relative_difference(expected, given, floor, trial.noise()[output])
     worst = float(relative.max(initial=0.0))
     if tolerance < worst < CANCELLED and trial.moderate:
         # If large floats nearly cancel out, only rounding errors remain, so compare small floats.
@@ -132,10 +148,16 @@ def _compare(
     if worst > tolerance:
         at = np.unravel_index(int(relative.argmax()), relative.shape)
         row = at[0] if at else 0
-        raise ExportError(
+        exact = expected.dtype.kind not in "fc"
+        why = (
+            f"values of type {expected.dtype} must be equal"
+            if exact
+            else f"relative difference {worst:.2g}, tolerance {tolerance:g}"
+        )
+        raise DiffersError(
             f"output {output!r}, row {row} of {trial.rows}, is {given[at]}, expected {expected[at]}"
-            f" (relative difference {worst:.2g}, tolerance {tolerance:g})"
-            f"{non_finite_hint(expected, given)}"
+            f" ({why}){non_finite_hint(expected, given)}",
+            exact=exact,
         )
     return worst
 

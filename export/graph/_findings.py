@@ -143,15 +143,17 @@ def classify_user(
             because sums over more rows may be added in another order.
         tensors: the tensors' names in the probe.
     """
-    found: dict[float, Findings] = {tolerance: {} for tolerance in tolerances}
+    found: dict[float, Findings] = {tolerance: {} for tolerance in sorted(tolerances)}
     for user in users:
         single = probe(user.repeated(1))
         many = {repeats: probe(user.repeated(repeats)) for repeats in REPEATS}
         for tensor in tensors:
             value = single[tensor]
             values = {repeats: run[tensor] for repeats, run in many.items()}
+            finding = Finding(RowKind.OTHER)
             for tolerance, of in found.items():
-                finding = _classify(value, values, tolerance)
+                if finding.kind is RowKind.OTHER:  # what is equal is also equal within a tolerance
+                    finding = _classify(value, values, tolerance)
                 of[tensor] = merged(of[tensor], finding) if tensor in of else finding
     return {
         tolerance: {tensor: _settled(finding) for tensor, finding in of.items()}
@@ -168,7 +170,7 @@ def follow_rows(probe: Probe, requests: Mapping[int, Request]) -> Findings:
     """
     found: Findings = {}
     for rows, request in requests.items():
-        for tensor, value in probe(request.repeated(rows)).items():
+        for tensor, value in probe(request.first(rows).repeated(rows)).items():
             scales = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % rows == 0
             shape = (value.shape[0] // rows, *value.shape[1:]) if scales else value.shape
             finding = Finding(RowKind.ROW if scales else RowKind.OTHER, shape)

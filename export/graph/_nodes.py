@@ -1,5 +1,6 @@
 """GraphDef nodes: their references, ancestors and constants, and the nodes of one signature."""
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from colcast.export.graph._sessions import session_config
 from tensorflow.core.framework.attr_value_pb2 import AttrValue
 from tensorflow.core.framework.graph_pb2 import GraphDef as GraphDef
 from tensorflow.core.framework.node_def_pb2 import NodeDef as NodeDef
+from tensorflow.python.framework import op_def_registry
 
 NOT_COPIED = ("_class", "_output_shapes")
 """Attributes that copies of a node must not have: colocations and inferred shapes."""
@@ -158,9 +160,18 @@ def _colocated(node: NodeDef) -> list[str]:
 
 def functions_of(node: NodeDef) -> list[str]:
     """The functions in a node's attributes."""
+    if not _may_call(node.op):
+        return []
     held = [(value.WhichOneof("value"), value) for value in node.attr.values()]
     single = [value.func.name for kind, value in held if kind == "func"]
     return single + [f.name for kind, value in held if kind == "list" for f in value.list.func]
+
+
+@functools.cache
+def _may_call(op: str) -> bool:
+    """Whether nodes of an op may have a function in an attribute."""
+    definition = op_def_registry.get(op)
+    return definition is None or any("func" in attribute.type for attribute in definition.attr)
 
 
 def called_functions(nodes: Iterable[NodeDef], library: Mapping[str, Any]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -30,11 +30,13 @@ class Request:
         user: user inputs, one row each.
         items: item inputs, n rows each.
         shared: inputs without a row dimension.
+        lengths: the columns of lists, with the columns of their lengths.
     """
 
     user: Columns
     items: Columns
     shared: Columns
+    lengths: Lengths = field(default_factory=dict)
 
     def once(self) -> Columns:
         """The columns of a late signature: the user as one row."""
@@ -46,10 +48,16 @@ class Request:
         items = {name: column[:rows] for name, column in self.items.items()}
         return {**self.shared, **user, **items}
 
+    def first(self, rows: int) -> "Request":
+        """The same request with only the first `rows` candidates, and no padding for others."""
+        items = {name: column[:rows] for name, column in self.items.items()}
+        return replace(self, items=trimmed(items, self.lengths))
+
     def moderate(self) -> "Request":
         """The same request with every float mapped to [-1, 1]."""
         sides = (self.user, self.items, self.shared)
-        return Request(*({n: moderate(c) for n, c in side.items()} for side in sides))
+        user, items, shared = ({n: moderate(c) for n, c in side.items()} for side in sides)
+        return Request(user, items, shared, self.lengths)
 
     def perturbed(self, relative: float, random: np.random.Generator) -> "Request":
         """The same request with every float changed by a relative amount, up or down."""
@@ -63,7 +71,7 @@ class Request:
                 for name, c in columns.items()
             }
 
-        return Request(perturb(self.user), perturb(self.items), self.shared)
+        return replace(self, user=perturb(self.user), items=perturb(self.items))
 
 
 class Requests:
@@ -77,7 +85,7 @@ class Requests:
 
     Attributes:
         rows: the rows from which the last request was drawn, each with its own user.
-        answer: the model's answer to the last request, with all its candidates.
+        answers: the model's answers to the last request, by the number of its first candidates.
     """
 
     def __init__(
@@ -104,12 +112,16 @@ class Requests:
         self.lengths = lengths
         self.random = np.random.default_rng(0)
         self.rows: Columns = {}
-        self.answer: Any = None
+        self.answers: dict[int, Any] = {}
         self._drawn = 0
         self._makes_small = True
 
-    def draw(self, candidates: int) -> Request:
+    def draw(self, candidates: int, also: Collection[int] = ()) -> Request:
         """Draws a request with one user and that many candidates.
+
+        Args:
+            candidates: how many.
+            also: numbers of first candidates that the model must accept alone, too.
 
         Raises:
             ExportError: the model fails on several consecutive draws.
@@ -118,8 +130,11 @@ class Requests:
         for left in reversed(range(_TRIES)):
             request = self._next(candidates)
             try:
-                for rows in sorted({min(rows, candidates) for rows in (*_FIRST_ROWS, candidates)}):
-                    self.answer = self._run(request.repeated(rows))
+                tried = (*_FIRST_ROWS, *also, candidates)
+                self.answers = {
+                    rows: self._run(request.first(rows).repeated(rows))
+                    for rows in sorted({min(rows, candidates) for rows in tried})
+                }
             except TooLongError:
                 if not self._makes_small:
                     raise
@@ -145,7 +160,7 @@ class Requests:
         user = {name: columns[name][which : which + 1] for name in self._user}
         items = {name: np.delete(columns[name], which, axis=0) for name in self._items}
         shared = {name: c for name, c in columns.items() if name not in {*user, *items}}
-        return Request(trimmed(user, self.lengths), items, shared)
+        return Request(trimmed(user, self.lengths), items, shared, self.lengths)
 
     def _small(self, name: str, column: Array) -> Array:
         if column.dtype.kind == "f":

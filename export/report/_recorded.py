@@ -70,6 +70,7 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         user_share=recorded.get("user_share"),
         compiled=_compiled(recorded.get("compiled")),
         impure=recorded.get("impure"),
+        no_late=recorded.get("no_late", ""),
     )
 
 

@@ -41,6 +41,7 @@ class SignatureReport:
       nodes_after: number of the columnar signature's nodes.
       parity: the comparison of scores.
       late: the report of the late signature; None if there is none.
+      no_late: why there is none although it was asked for; "" otherwise.
       exact: the report of the exact signature, or why there is none.
       not_transcoded: why a server must not answer the source's tf.Examples with the columnar
         signature; None if it may, because both give the same bits.
@@ -71,6 +72,7 @@ class SignatureReport:
     user_share: float | None = None
     compiled: Compiled | None = None
     impure: str | None = None
+    no_late: str = ""
 
     @property
     def user_features(self) -> list[str]:
@@ -125,6 +127,7 @@ class SignatureReport:
             "impure": self.impure,
             "parity": parity_json(self.parity),
             "late": self.late.to_json() if self.late else None,
+            "no_late": self.no_late,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
             "parts": self.stages.to_json() if self.stages else None,
             "independence": {name: found.to_json() for name, found in self.independence.items()},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from colcast.export.cut._late_report import LateReport
 from colcast.export.report._cost import Compiled, Cost
+from colcast.export.trials._parity import AFFECT
 
 if TYPE_CHECKING:
     from colcast.export.report._report import SignatureReport
@@ -94,7 +95,12 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
             + ("" if recorded else "--examples FILE ")
             + "--user-features auto --late",
         )
+    if report.no_late:
+        return f"no late signature: {report.no_late}", examples
     if late is None:
+        own = report.independence.get(report.name)
+        if own and own.why_not.startswith(AFFECT):
+            return f"{own.why_not}, so its requests are neither joined, split nor cached", examples
         return _without_late(report)
     if "While" in late.slowest_refused:
         return (

@@ -168,6 +168,7 @@ def _shown(value: Any) -> str:
 Run = Callable[[Rows], Mapping[str, Any]]
 Scale = Callable[[Any], Any]
 
+AFFECT = "candidates affect each other"
 _ALONE = 4  # rows with the shortest lists that are scored alone
 
 
