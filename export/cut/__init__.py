@@ -19,8 +19,9 @@ columnar_pair   user_state/k [U, ...], item_state/k [N, ...], shop_state/k [R, .
 ```
 
 Its steps are `_add_stages` (decides which domains have a stage), `_cut` (one attempt to cut),
-`_stage` (writes a domain's ops as a separate graph, runs it to find its states, and decides which
-are needed and whether they save time), `_pair` (writes the last stage), `_stages_proof` and
-`_stages_report`, which also counts how often recorded requests would have hit the state cache.
+`_stage` (writes a domain's ops as a separate graph, finds its states by the independence rule, and
+decides which are needed and whether they save time), `_pair` (writes the last stage),
+`_stages_proof` and `_stages_report`, which also counts how often recorded requests would have hit
+the state cache.
 Subclasses of `Copy` (`graph/`) write the late signature, the stages and the last stage.
 """

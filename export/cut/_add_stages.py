@@ -119,7 +119,7 @@ class _Adding:
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
         cut = Cut(self._model, domains, again)
-        cut.find_states(self._requests, self._tolerance)
+        cut.find_states()
         return cut
 
     def _proof(self, cut: Cut, independence: Mapping[str, Independence]) -> StagesProof:

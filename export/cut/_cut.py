@@ -17,10 +17,10 @@ from colcast.export.graph._emitter import Copy, add_nodes, import_nodes
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
-from colcast.export.graph._requests import Columns, Draws, Requests, trimmed
+from colcast.export.graph._requests import Requests
 from colcast.export.graph._signature import Signature
 from colcast.export.rows import Walk
-from colcast.export.rows._independence import Independence, judge, rows_of
+from colcast.export.rows._independence import Independence, judge
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,14 @@ class Cut:
         own[PAIR] = [tensor for tensor in signature.items.values() if tensor not in staged]
         return colour(graph, own, held, waiting=waiting)
 
-    def find_states(self, requests: Requests, tolerance: float) -> None:
-        """Runs the stages; finds their states and the last stage's nodes.
+    def find_states(self) -> None:
+        """Finds the stages' states and the last stage's nodes.
 
         Raises:
-            ExportError: the user's or the items' stage fails on several consecutive batches.
-            DomainsWithoutStage: other domains' stages fail, or gain nothing.
+            DomainsWithoutStage: other domains' stages than the user's and the items' gain nothing.
         """
-        probes = {domain: stage.probe() for domain, stage in self._stages.items()}
-        draws = Draws(requests)
-        _check({d: self._why_it_fails(d, probe, draws, tolerance) for d, probe in probes.items()})
+        for stage in self._stages.values():
+            stage.find_states()
         outputs = list(self._outputs.values())
         self.boundary = find_boundary(
             self._graph, self._colours, self._stages, outputs, self._late.rows
@@ -161,24 +159,20 @@ class Cut:
             import_nodes(self._session.graph, nodes)
 
     def independence(self) -> dict[str, Independence]:
-        """Applies the independence rule to each stage.
+        """Returns what the independence rule says about each stage, and applies it to the last.
 
-        Raises:
-            ExportError: rows of the user or the item domain may affect each other.
-            DomainsWithoutStage: rows of another domain may affect each other.
+        The rule is applied to the stages as they are written, because split products are tensors
+        that the columnar signature does not have.
         """
-        nodes = [node for added in self._added() for node in added.node]
-        found, known = {}, self._session.graph
-        for domain, stage in self._written.items():
-            if domain == PAIR:
-                given = rows_of_pair(stage.inputs, self.domains, self._prefixes[PAIR], known)
-            else:
-                given = rows_of(stage.inputs, known)
-            tensors = [*stage.outputs.values(), *stage.inputs.values()]
-            graph = self._graph.with_nodes(nodes, tensors)
-            found[domain] = judge(Walk(graph, self._session, given).facts, stage.outputs)
-        why = "rows of the {} domain may affect each other: {}"
-        _check({d: "" if found[d].rows else why.format(d, found[d].why_not) for d in self.domains})
+        found = {}
+        for domain, stage in self._stages.items():
+            states = dict(zip(stage.outputs, self.boundary.states[domain], strict=True))
+            found[domain] = judge(stage.facts, {k: stage.name(t) for k, t in states.items()})
+        pair, known = self._written[PAIR], self._session.graph
+        given = rows_of_pair(pair.inputs, self.domains, self._prefixes[PAIR], known)
+        tensors = [*pair.outputs.values(), *pair.inputs.values()]
+        graph = self._graph.with_nodes(pair.added().node, tensors)
+        found[PAIR] = judge(Walk(graph, self._session, given).facts, pair.outputs)
         return found
 
     def proof(
@@ -239,25 +233,6 @@ class Cut:
         stage = StageGraph(self._graph, self._colours, self._session, prefix, domain, columns)
         import_nodes(self._session.graph, GraphDef(node=stage.emit.nodes.values()))
         return stage
-
-    def _why_it_fails(self, domain: str, probe: Probe, draws: Draws, tolerance: float) -> str:
-        """Runs a stage; returns why it fails on several consecutive batches, or ""."""
-        drawn = draws.again()
-        lengths = {
-            name: column
-            for name, column in self._model.observed.requests.lengths.items()
-            if name in self._columns[domain]
-        }
-
-        def draw(rows: int) -> Columns:
-            columns = drawn(rows)
-            return trimmed({name: columns[name] for name in self._columns[domain]}, lengths)
-
-        try:
-            self._stages[domain].find_states(probe, draw, tolerance, lengths)
-        except ExportError as error:
-            return str(error)
-        return ""
 
     def _state(self, domain: str, tensor: str) -> State:
         dtype = self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype

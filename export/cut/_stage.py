@@ -1,15 +1,15 @@
 """Writes a domain's ops as a separate graph, finds its states, and decides whether they pay."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
 from colcast.export.cut._stages_report import State
 from colcast.export.graph._colours import FREE, PAIR, Colours
 from colcast.export.graph._emitter import Copy
-from colcast.export.graph._findings import Finding, Findings, Probe, RowKind, distrust, fetchable
+from colcast.export.graph._findings import Finding, RowKind, fetchable
 from colcast.export.graph._nodes import (
     FlatGraph,
     NodeDef,
@@ -19,17 +19,15 @@ from colcast.export.graph._nodes import (
     producer,
     scope_name,
 )
-from colcast.export.graph._requests import Columns, Lengths
-from colcast.export.graph._row_findings import classify_rows
-
-_BATCHES = (3, 3, 3, 3, 64)  # numbers of rows in the batches that find states
+from colcast.export.rows import Fact, Walk, verdict
+from colcast.export.rows._independence import rows_of
 
 
 class StageGraph(Copy):
     """A graph with copies of a domain's ops. Its inputs are the domain's columns [None, ...].
 
     Attributes:
-        findings: findings by tensor of the late graph; a tensor of kind ROW can be a state.
+        facts: the independence rule's facts about its tensors.
     """
 
     def __init__(
@@ -53,15 +51,14 @@ class StageGraph(Copy):
         """
         super().__init__(colours, session, prefix)
         self._graph = graph
-        self._domain = domain
-        self.findings: Findings = {}
+        self.facts: Mapping[str, Fact] = {}
+        self._fetchable: Container[str] = ()
         for column, tensor in columns.items():
             node = graph.nodes[producer(tensor)]
             added = self.emit.apply(node, self.emit.name("inputs", scope_name(column)), [])
             if added.attr["shape"].shape.dim:
                 added.attr["shape"].shape.dim[0].size = -1
             self._new[tensor] = self.inputs[column] = f"{added.name}:0"
-        self._old = {new: old for old, new in self._new.items()}
         own = {name for name, colour in colours.of.items() if colour == domain}
         read = self._read_by(own)
         for name, node in graph.nodes.items():
@@ -80,48 +77,27 @@ class StageGraph(Copy):
                 read |= self._colours.waiting.intersection(map(producer, data_inputs(node)))
         return read
 
-    def probe(self) -> Probe:
-        """Returns a probe of all tensors. The stage's nodes must be in the session's graph."""
-        made = fetchable(self._session.graph, self.emit.nodes)
-        tensors = {self._late_name(tensor): tensor for tensor in made}
-        return Probe(self._session, self.inputs, tensors, inner=True)
-
-    def find_states(
-        self, probe: Probe, draw: Callable[[int], Columns], tolerance: float, lengths: Lengths
-    ) -> None:
-        """Runs the stage to find the tensors that can be states.
-
-        Args:
-            probe: runs the stage's tensors.
-            draw: `draw(n)` returns n rows of every column of the domain.
-            tolerance: largest difference that counts as equal.
-            lengths: the columns of lists, with the columns of their lengths.
-
-        Raises:
-            ExportError: the stage fails on several consecutive batches.
-        """
-        found = classify_rows(probe, draw, _BATCHES, tolerance, lengths)
-        trusted = distrust(self._graph, self._colours, self._domain, found)
-        self.findings = {
-            tensor: replace(finding, shape=self._declared_shape(tensor, len(finding.shape or ())))
-            if finding.kind is RowKind.ROW
-            else finding
-            for tensor, finding in trusted.items()
-        }
-
-    def _declared_shape(self, tensor: str, rank: int) -> tuple[int | None, ...]:
-        """The static shape of a row; the trials' rows may have equal sizes only by coincidence."""
-        shape = self._session.graph.get_tensor_by_name(self.name(tensor)).shape
-        if shape.rank is None:
-            return (1, *[None] * (rank - 1))
-        return (1, *shape[1:])
+    def find_states(self) -> None:
+        """Applies the independence rule to find the tensors that can be states."""
+        graph, nodes = self._session.graph, self.emit.nodes
+        self._fetchable = fetchable(graph, nodes)
+        tensors = [f"{name}:0" for name in nodes]
+        flat = self._graph.with_nodes(nodes.values(), tensors)
+        self.facts = Walk(flat, self._session, rows_of(self.inputs, graph)).facts
 
     def finding(self, tensor: str) -> Finding:
-        """The finding about a tensor of the late graph."""
-        return self.findings.get(tensor, Finding(RowKind.OTHER, reason="cannot be fetched"))
-
-    def _late_name(self, tensor: str) -> str:
-        return self._old.get(tensor) or tensor.removeprefix(self.emit.name("nodes", ""))
+        """Whether a tensor of the late graph can be a state (ROW), and the shape of one row."""
+        name = self.name(tensor)
+        if name not in self._fetchable:
+            return Finding(RowKind.OTHER, reason="cannot be fetched")
+        fact = self.facts[name]
+        rows, found = verdict(fact)
+        if not rows:
+            same = "the same in every row" if fact.kind == "fixed" else str(found)
+            return Finding(RowKind.OTHER, reason=same)
+        shape = self._session.graph.get_tensor_by_name(name).shape
+        inner = [None] * (len(fact.axes) - 1) if shape.rank is None else shape[1:]
+        return Finding(RowKind.ROW, (1, *inner))
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """Draws requests for trial runs of a graph: one user, some candidates."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -185,28 +184,6 @@ def draw_rows(requests: Requests, rows: int) -> Columns:
     columns = requests.columns(rows + _MORE)
     chosen = requests.random.permutation(rows + _MORE)[:rows]
     return {name: column[chosen] for name, column in columns.items()}
-
-
-class Draws:
-    """Keeps the rows that it draws, so that several readers get the same rows."""
-
-    def __init__(self, requests: Requests) -> None:
-        """Prepares draws; `requests` draws the rows."""
-        self._requests = requests
-        self._drawn: dict[int, list[Columns]] = {}
-
-    def again(self) -> DrawRows:
-        """Returns a function that repeats the kept rows from the start, then draws new ones."""
-        taken = Counter[int]()
-
-        def draw(rows: int) -> Columns:
-            drawn = self._drawn.setdefault(rows, [])
-            if taken[rows] == len(drawn):
-                drawn.append(draw_rows(self._requests, rows))
-            taken[rows] += 1
-            return drawn[taken[rows] - 1]
-
-        return draw
 
 
 def without_a_value(requests: Collection[Request]) -> set[str]:
