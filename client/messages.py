@@ -1,6 +1,6 @@
 """TensorFlow's and TensorFlow Serving's messages as protobuf classes, without their packages.
 
-`parse` reads a message. The classes live in a descriptor pool of their own,
+`parse` reads a message, `new` makes one. The classes live in a descriptor pool of their own,
 because TensorFlow's files may already be in protobuf's default pool, where a second registration
 would fail. protobuf is imported on first use.
 """
@@ -68,6 +68,18 @@ _TABLE: dict[str, dict[str, tuple[int, str]]] = {
     },
     "PredictLog": {"request": (1, "PredictRequest")},
     "PredictionLog": {"classify_log": (2, "[bytes]"), "predict_log": (6, "PredictLog")},
+    "Input": {
+        "example_list": (1, "ExampleListWithContext"),
+        "example_list_with_context": (2, "ExampleListWithContext"),
+    },
+    "InputRequest": {"input": (2, "Input")},
+    "InputLog": {"request": (1, "InputRequest")},
+    # A PredictionLog of Classify, Regress or MultiInference, whose input has the same field.
+    "ExamplesLog": {
+        "classify_log": (2, "InputLog"),
+        "regress_log": (3, "InputLog"),
+        "multi_inference_log": (4, "InputLog"),
+    },
     "Class": {"label": (1, "bytes"), "score": (2, "float")},
     "Classifications": {"classes": (1, "[Class]")},
     "ClassificationResult": {"classifications": (1, "[Classifications]")},
@@ -101,6 +113,11 @@ def parse(name: str, data: bytes) -> Any:
         return _classes()[name].FromString(data)
     except Exception as error:  # protobuf's DecodeError
         raise DecodeError(f"not a valid {name}: {error}") from None
+
+
+def new(name: str) -> Any:
+    """An empty message."""
+    return _classes()[name]()
 
 
 def shape_of(shape: Any) -> tuple[int | None, ...] | None:

@@ -4,12 +4,13 @@ https://www.tensorflow.org/tutorials/load_data/tfrecord: a record consists of it
 a checksum of the length (4), the data, and a checksum of the data (4), all little-endian.
 """
 
+import gzip
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 _HEADER = struct.Struct("<QI")
 _CHECKSUM_BYTES = 4
@@ -18,14 +19,15 @@ _STDIN = Path("-")
 
 
 def read_records(path: Path) -> Iterator[bytes]:
-    """The records of an uncompressed file, in order, without verifying the checksums of data.
+    """The records of a file, in order, without verifying the checksums of data.
 
-    The path "-" is standard input.
+    A file whose name ends in .gz is gzipped. The path "-" is standard input.
 
     Raises:
       ValueError: the file is not a TFRecord file, or ends within a record.
+      OSError, EOFError, zlib.error: the file cannot be read or decompressed.
     """
-    with nullcontext(sys.stdin.buffer) if path == _STDIN else path.open("rb") as file:
+    with _opened(path) as file:
         at = 0
         while header := file.read(_HEADER.size):
             length = _length(path, at, header)
@@ -34,6 +36,12 @@ def read_records(path: Path) -> Iterator[bytes]:
                 raise ValueError(f"{path} ends within the record of {length} bytes at byte {at}")
             at += _HEADER.size + len(data)
             yield data[:length]
+
+
+def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    if path == _STDIN:
+        return nullcontext(sys.stdin.buffer)
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
 def _read(file: BinaryIO, size: int) -> bytes:

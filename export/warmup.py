@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.trials._serving_messages import PredictionLog, records
+from colcast.client.messages import new
+from colcast.export.trials._records import records
 
 EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
 NATIVE_SERVER = Path("assets.extra", "colcast_warmup_requests")
@@ -27,13 +28,14 @@ def warmup_request(
       signature_def: the SignatureDef, which has the inputs' dtypes.
       outputs: the requested outputs; empty for all.
     """
-    log = PredictionLog()
+    log = new("PredictionLog")
     request = log.predict_log.request
     request.model_spec.signature_name = signature
     request.output_filter.extend(outputs)
     for name, value in inputs.items():
         dtype = tf.dtypes.as_dtype(signature_def.inputs[name].dtype)
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(value, dtype))
+        tensor = tf.make_tensor_proto(value, dtype)
+        request.inputs[name].MergeFromString(tensor.SerializeToString())
     return log
 
 

@@ -80,7 +80,7 @@ imports() {
 }
 imports client
 imports cli
-imports export cli
+imports export cli client
 imports items cli client
 imports server cli
 imports zoo export

@@ -8,6 +8,7 @@ rows.
 import bisect
 import copy
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -75,14 +76,39 @@ class RowSource:
         """
         self._features = tuple(features)
         self._random = np.random.default_rng(seed)
-        self._ladders = {f.name: ladders(f.dtype, known.get(f.name, ())) for f in features}
+        shared = functools.cache(ladders)  # features of one domain are drawn together
+        self._ladders = {f.name: shared(f.dtype, tuple(known.get(f.name, ()))) for f in features}
         self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
         self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
         together = self._draw_lengths(self._lengths, count)
-        made = {f.name: self._cells(f, count, together) for f in self._features}
-        return Rows(self._features, made)
+        made: dict[str, Cells] = {}
+        scalars: dict[tuple[Any, ...], list[Feature]] = {}
+        for feature in self._features:
+            if feature.kind is Kind.FIXED_LEN and not feature.shape:
+                style = self._styles[feature.name]
+                may_miss = style.may_miss and feature.default is not None
+                alike = (feature.dtype, id(style.domain), may_miss)
+                scalars.setdefault(alike, []).append(feature)
+            else:
+                made[feature.name] = self._cells(feature, count, together)
+        for (*_, may_miss), features in scalars.items():
+            made |= self._scalars(features, count, _MISSING if may_miss else 0.0)
+        return Rows(self._features, {f.name: made[f.name] for f in self._features})
+
+    def _scalars(self, features: Sequence[Feature], count: int, missing: float) -> dict[str, Cells]:
+        """Cells of features with one value of the same domain."""
+        domain, shape = self._styles[features[0].name].domain, (len(features), count)
+        padded = np.empty((*shape, 1), features[0].numpy_dtype)
+        padded[..., 0] = domain.draw(self._random, len(features) * count).reshape(shape)
+        lacks = self._random.random(shape) < missing
+        for row, end in enumerate(domain.ends[:count]):  # the first rows get these
+            padded[:, row], lacks[:, row] = end, False
+        counts = np.where(lacks, -1, 1)
+        for number, feature in enumerate(features if lacks.any() else ()):
+            padded[number, lacks[number]] = feature.default
+        return {f.name: Cells(padded[n], counts[n]) for n, f in enumerate(features)}
 
     def fit(self, accepts: Accepts) -> bool:
         """Restricts values and lists until the model accepts them; False if it accepts none.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from colcast.client.messages import new
 from colcast.export.convert._features import Feature, Kind, Scalar
 from colcast.export.graph._requests import moderate
-from colcast.export.trials._serving_messages import ExampleListWithContext
 
 Columns = dict[str, Any]  # numpy arrays by column name, rows first
 
@@ -137,7 +137,9 @@ class Rows:
         of_examples = tuple(f for f in self.features if f.name not in context)
         (first,) = Rows(of_context, self.cells)[:1].examples
         examples = Rows(of_examples, self.cells).examples
-        message = ExampleListWithContext(context=first, examples=examples.tolist())
+        message = new("ExampleListWithContext")
+        message.context = first
+        message.examples.extend(examples.tolist())
         return bytes(message.SerializeToString(deterministic=True))
 
     def of_one(self, names: Collection[str]) -> "Rows":

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
+from colcast.export.trials._records import records
 from colcast.export.trials._rows import Rows, Values
-from colcast.export.trials._serving_messages import records
 from colcast.export.trials._traffic import (
     MOST_REQUESTS,
     Recorded,

@@ -9,15 +9,12 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from colcast.client import DecodeError as ParseError
+from colcast.client.messages import parse
 from colcast.export.convert._features import Feature
 from colcast.export.graph._errors import ExportError
+from colcast.export.trials._records import records, tensors
 from colcast.export.trials._rows import FIELDS, Rows
-from colcast.export.trials._serving_messages import (
-    ExampleListWithContext,
-    PredictionLog,
-    PredictRequest,
-    records,
-)
 from google.protobuf.message import DecodeError
 
 MOST_REQUESTS = 1000
@@ -168,8 +165,8 @@ def rows_of(examples: Sequence[bytes], features: Sequence[Feature]) -> Rows:
 def _examples_of_list(serialized: bytes, record: str) -> tuple[bytes, ...]:
     """The examples of an ExampleListWithContext, each with the context's features."""
     try:
-        message = ExampleListWithContext.FromString(serialized)
-    except DecodeError as error:
+        message = parse("ExampleListWithContext", serialized)
+    except ParseError as error:
         raise ExportError(f"{record} is not an ExampleListWithContext") from error
     return _with_context(message)
 
@@ -200,8 +197,9 @@ def _has(row: Any, name: str) -> bool:
 
 def recorded_inputs(record: bytes) -> Any:
     """The inputs of a PredictRequest, or of one in a PredictionLog; None for other records."""
-    log, request = _parsed(PredictionLog, record), _parsed(PredictRequest, record)
-    return (log and log.predict_log.request.inputs) or (request and request.inputs) or None
+    log, request = _parsed("PredictionLog", record), _parsed("PredictRequest", record)
+    inputs = (log and log.predict_log.request.inputs) or (request and request.inputs)
+    return tensors(inputs) if inputs else None
 
 
 def why_unused(
@@ -223,7 +221,7 @@ def why_unused(
 
 def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
     """The tf.Examples of a PredictionLog for an API other than Predict; None for other records."""
-    log = _parsed(PredictionLog, record)
+    log = _parsed("ExamplesLog", record)
     for field in _INPUT_LOGS if log else ():
         request = getattr(log, field).request
         # The bytes of a PredictRequest may parse as a PredictionLog, but not with this field.
@@ -233,10 +231,10 @@ def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
     return None
 
 
-def _parsed(message: Any, record: bytes) -> Any:
+def _parsed(message: str, record: bytes) -> Any:
     try:
-        return message.FromString(record)
-    except DecodeError:
+        return parse(message, record)
+    except ParseError:
         return None
 
 

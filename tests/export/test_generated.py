@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
-from colcast.export.trials._serving_messages import PredictionLog
+from tensorflow_serving.apis import prediction_log_pb2
 
 from ..models.saving import save_parser
 from .conftest import served
@@ -33,7 +33,10 @@ def exported(folder: Path, spec: dict[str, Any], score: Callable[[Any], Any]) ->
 def generated(folder: Path) -> dict[str, Any]:
     """The columns of the warm-up request."""
     file = str(folder / "out" / "assets.extra" / "tf_serving_warmup_requests")
-    (log,) = map(PredictionLog.FromString, tf.data.TFRecordDataset(file).as_numpy_iterator())
+    (log,) = map(
+        prediction_log_pb2.PredictionLog.FromString,
+        tf.data.TFRecordDataset(file).as_numpy_iterator(),
+    )
     return {key: tf.make_ndarray(value) for key, value in log.predict_log.request.inputs.items()}
 
 

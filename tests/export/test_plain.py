@@ -12,8 +12,8 @@ from colcast.cli.main import main
 from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._recorded import read_report
-from colcast.export.trials._serving_messages import PredictionLog
 from colcast.server import ServerProcess
+from tensorflow_serving.apis import prediction_log_pb2
 
 from ..models.plain import MODELS, repeated, request
 from .conftest import served
@@ -135,7 +135,7 @@ def test_recorded_requests_are_compared_and_reveal_the_user(exported: Path, tmp_
         prefetch = {"item": np.zeros([0], np.int32)}
         for seed, more in enumerate([{}, {}, {}, {}, {}, {}, several, prefetch]):
             columns = request("functional", 4, seed % 3) | more
-            log = PredictionLog()
+            log = prediction_log_pb2.PredictionLog()
             for name, column in columns.items():
                 tensor = tf.make_tensor_proto(column)
                 log.predict_log.request.inputs[name].CopyFrom(tensor)

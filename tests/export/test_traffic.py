@@ -10,7 +10,7 @@ import tensorflow as tf
 from colcast.client.tfrecord import _masked_crc32c
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._recorded import read_report
-from colcast.export.trials._serving_messages import records
+from colcast.export.trials._records import records
 from colcast.export.trials._traffic import examples_of, read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -251,7 +251,7 @@ def test_a_record_with_an_absurd_length_is_refused_by_name(embedded, tmp_path, n
     record(tmp_path / "one", REQUESTS[0])
     data = (tmp_path / "one").read_bytes() + header + struct.pack("<I", _masked_crc32c(header))
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-    with pytest.raises(ExportError, match=rf"{name} .* record 1 claims {1 << 62} bytes"):
+    with pytest.raises(ExportError, match=rf"{name} ends within the record of {1 << 62} bytes"):
         list(records(tmp_path / name))
     with pytest.raises(ExportError, match=name):
         export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._observed import Observed, observe
+from colcast.export.graph import _comparison
 from colcast.export.graph._errors import ExportError
 from colcast.export.rows import Fact
 
@@ -121,3 +122,37 @@ def test_a_looser_tolerance_lets_a_difference_pass(model: Any) -> None:
     observed = _observed(built, tolerance=1e9)
     report = add_late_signature(built.meta_graph, observed, late_signature="loose")
     assert max(max(by_output.values()) for by_output in report.proof.values()) > 0.1
+
+
+def test_no_user_feature_means_expansion_at_the_input(model: Any) -> None:
+    built = model(_score, COLUMNS, [])
+    built.check()
+    assert built.report.user_ops == 0
+    assert built.report.why_nothing_moved() == "no feature is the user's"
+
+
+def test_features_that_meet_at_once_mean_expansion_at_the_input(model: Any) -> None:
+    def build(c: Columns) -> Columns:
+        together = tf.concat([c["user_age"], c["price"]], axis=1)
+        return {"score": tf.nn.softmax(together)}
+
+    built = model(build, COLUMNS, ["user_age"])
+    built.check()
+    assert "reads an item feature, too" in built.report.why_nothing_moved()
+    assert any("nothing moved" in line for line in built.report.lines())
+
+
+def test_a_difference_on_large_floats_only_is_reported(model: Any, monkeypatch: Any) -> None:
+    """Treats values above 1 as large, because few models differ only on truly large floats."""
+
+    def apart(expected: Any, given: Any, *_: Any) -> Any:
+        return np.where(np.abs(expected) > 1, 0.005, np.zeros(expected.shape))
+
+    monkeypatch.setattr(_comparison, "relative_difference", apart)
+    report = model(
+        lambda c: {"score": tf.tanh(c["user_age"])[:, 0] * c["price"][:, 0]}, COLUMNS, ["user_age"]
+    ).report
+    assert report.moderated == {"score": 0.005}
+    assert max(by["score"] for by in report.proof.values()) == 0
+    line = "  score differs by 5.0e-03 on large floats; it agrees on floats between -1 and 1"
+    assert line in report.lines()
