@@ -256,15 +256,15 @@ def test_a_domain_that_is_only_read_is_left_to_the_candidates(model: Any) -> Non
     stages.check(9, {}, stages.built.rows(9))
 
 
-def test_a_list_without_a_mask_leaves_its_domain_to_the_candidates(model: Any) -> None:
+def test_a_list_without_a_mask_keeps_its_domains_stage_and_is_named(model: Any) -> None:
     def build(c: Columns) -> Columns:
         tags = _dense("tags", tf.reduce_mean(_table("t", c["tags"]), 1))
         return _score(c["age"], c["price"], tags, _dense("campaign", c["budget"]))
 
     stages = staged(model, build)
-    assert stages.report.domains == ("user", "item", "campaign")
-    assert list(stages.report.left_out) == ["shop"]
-    stages.check(12, {"campaign": 3}, stages.built.rows(12))
+    assert stages.report.domains == ("user", "item", "campaign", "shop")
+    assert stages.report.independence["columnar_shop"].own_length == ("tags",)
+    stages.check(12, {"campaign": 3, "shop": 4}, stages.built.rows(12))
 
 
 def test_a_domain_that_fails_the_proof_does_not_affect_others(
