@@ -88,8 +88,9 @@ def test_the_stages_of_a_pointwise_scorer_are_independent_its_row_numbers_are_no
     (signature,) = report.signatures
     independence = signature.independence
     assert independence.keys() >= {*signature.stages.signatures, "columnar_late"}
-    for stage in ("columnar_user", "columnar_item"):
-        assert (independence[stage].rows, independence[stage].own_length) == (True, ())
+    user, item = (independence[f"columnar_{domain}"] for domain in ("user", "item"))
+    assert (user.rows, user.own_length) == (True, ("user_colors",))
+    assert (item.rows, item.own_length) == (True, ())
     assert "the position of a row is used as a value" in independence["columnar"].why_not
 
 

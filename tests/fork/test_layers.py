@@ -47,7 +47,7 @@ def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
         ("server/a_new_folder/x.cc", ""),
         ("client/_flow.py", "    import tensorflow as tf"),
         ("client/_flow.py", "from colcast.export import export_saved_model"),
-        ("export/_plan.py", "from colcast.client import Client"),
+        ("export/_plan.py", "from colcast.zoo.wide import WIDE"),
         ("export/graph/_ops.py", "from colcast.export.rows._facts import Fact"),
         ("export/rows/_op.py", "from colcast.export.trials._rows import Rows"),
         ("export/cut/_pair.py", "    from colcast.export import _loaded_model"),
