@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import tensorflow as tf
 from colcast.export.rows._entries import reduced
 from colcast.export.rows._facts import (
     FILLED,
@@ -56,12 +57,14 @@ def gather(op: Op) -> Fact:
 
 def _variable(op: Op) -> Fact:
     """The fact of the variable that a resource holds."""
-    made = op.operation.outputs[0].shape
-    known = op.ins[0].kind == "fixed" and made.rank is not None and not op.attr("batch_dims")
+    held, made = op.operation.inputs[0].op, op.operation.outputs[0].shape
+    shape = tf.TensorShape(held.get_attr("shape") if held.type == "VarHandleOp" else None)
+    if shape.rank is None and made.rank is not None:
+        shape = tf.TensorShape([None, *made[len(op.ins[1].axes) :]])
+    known = op.ins[0].kind == "fixed" and shape.rank is not None and not op.attr("batch_dims")
     require(known, "the rank of the table is unknown")
-    inner = enumerate(made[len(op.ins[1].axes) :])
-    held = [op.derived([], n) if each is None else dim(each) for n, each in inner]
-    return Fact("fixed", (op.derived([], "rows"), *held))
+    axes = [op.derived([], n) if each is None else dim(each) for n, each in enumerate(shape)]
+    return Fact("fixed", tuple(axes))
 
 
 @rule("GatherNd")
