@@ -84,6 +84,7 @@ VALUES: list[tuple[str, Any, str]] = [
     ("movie *1", np.array([1.0, 1e19, 2.0]), f"1e+19 {INT64}"),
     ("movie *1", np.array([1.0, 2.0**63, 2.0]), f"9.223372036854776e+18 {INT64}"),
     ("year 1", 1e39, "1e+39 (float) is too large for float32"),
+    ("year *1", [1.0, 1e39, 2.0], "1e+39 (float) is too large for float32"),
     ("year *2", np.array([1.0, 2.0, 1e39]), "1e+39 (float) is too large for float32"),
     ("year 0", 10**400, f"1{'0' * 56}... (int) is too large for float32"),
     # Of a wrong shape.
