@@ -211,7 +211,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale, beside: Sequence[int
     for own in _groups(rows):
         apart = run(rows.take([*own, *beside]))
         for output, whole in together.items():
-            given, expected = np.asarray(apart[output])[: len(own)], np.asarray(whole)
+            given, expected = np.atleast_1d(apart[output])[: len(own)], np.atleast_1d(whole)
             if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
                 return np.inf
             floor = _scale(expected, scale)

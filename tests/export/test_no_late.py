@@ -40,6 +40,10 @@ class Ranker(tf.Module):
     def share(self, parsed: dict[str, Any]) -> dict[str, Any]:
         return {"share": tf.nn.softmax(30 * self.logits(parsed), name="share")}
 
+    def total(self, parsed: dict[str, Any]) -> dict[str, Any]:
+        logits = self.logits(parsed)
+        return {"score": logits, "total": tf.reduce_sum(logits, name="total")}
+
     def bits(self, parsed: dict[str, Any]) -> dict[str, Any]:
         return {"bits": tf.bitcast(self.logits(parsed), tf.int32)}
 
@@ -112,6 +116,14 @@ def test_of_candidates_that_affect_each_other_columns_are_exported(
     assert "candidates affect each other (Softmax share)" in said
     needs = "late needs a larger --max-relative-difference, columns are exported (output 'share'"
     assert (needs in said) == bool(late)
+
+
+def test_an_output_for_all_candidates_together_is_exported(tmp_path: Path) -> None:
+    code, said, found = export(save(tmp_path / "model", serving_default=Ranker().total), "--late")
+    assert code == 0, said
+    own = found["columnar"]["independence"]["columnar"]
+    assert (own["rows"], own["why_not"]) == (False, "candidates affect each other (Sum total)")
+    assert found["columnar"]["late"]["signature"] == "columnar_late"
 
 
 def test_integers_that_rank_candidates_are_no_reason_to_allow_a_difference(tmp_path: Path) -> None:
