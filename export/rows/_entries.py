@@ -19,7 +19,8 @@ from colcast.export.rows._op import Op, apart, broadcast, equal, fixed, require,
 
 # Atan2 is missing: its vectorised kernel answers infinities otherwise than its scalar one. So are
 # convolutions: whether 0 of their padding meets an infinite weight, which makes it NaN, depends on
-# the kernel, and TensorFlow chooses it by the number of rows.
+# the kernel, and TensorFlow chooses it by the number of rows. Pow's kernels differ at powers of
+# infinity and NaN, and others in the sign of a NaN, which AsString writes.
 ELEMENTS = [
     "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "ApproximateEqual", "AsString", "Asin", "Asinh",
     "Atan", "Atanh", "BesselI0e", "BesselI1e", "BiasAdd", "BiasAddV1", "BitwiseAnd", "BitwiseOr",
@@ -43,6 +44,8 @@ ELEMENTS = [
 def elementwise(op: Op) -> Fact:
     if op.type == "BiasAdd":
         _channels_last(op)
+    if op.type in ("AsString", "Pow") and op.operation.inputs[0].dtype.is_floating:
+        require(op.type == "Pow" and op.value(1) is not None, "NaN has several results")
     return _sizes(op) or _of_a_list(op) or _broadcast(op, op.ins)
 
 

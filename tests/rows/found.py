@@ -75,4 +75,6 @@ FOUND = {
         "tf.reshape(tf.cast(tf.sparse.to_dense(seen), tf.float32), [-1])",
         "f * t0[:R]",
     ],
+    "powers that two kernels compute": ["tf.pow(f, tf.exp(f))"],
+    "the sign of NaN as text": ["tf.strings.as_string(tf.floor(f / f))"],
 }

@@ -83,6 +83,7 @@ ELEMENTS: dict[str, Build] = {
     },
     "AddN": lambda c: tf.add_n([c["x"], c["y"], c["x"]]),
     "AsString": lambda c: tf.strings.as_string(c["i"]),
+    "Pow to a constant": lambda c: tf.pow(c["x"], 2.0),
     "BesselI0e": lambda c: tf.math.bessel_i0e(c["x"]),
     "BesselI1e": lambda c: tf.math.bessel_i1e(c["x"]),
     "BiasAdd": lambda c: tf.nn.bias_add(c["x"], table(4)),
@@ -678,6 +679,7 @@ MIXING: dict[str, Build] = {
 
 REFUSED: dict[str, str] = {  # independent, but no class of ops covers them
     "Atan2": "its vectorised kernel answers infinities otherwise than its scalar one",
+    "Pow": "as Atan2",
     "Bincount of rows": "counts of values",
     "weighted mean": "ids and weights may differ in length in two rows, whose sum is equal",
 }
