@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 namespace colcast {
 
@@ -26,8 +27,10 @@ bool StopWasAsked();
 void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline`, with exit code 1 and a line in the log, unless it has
-// ended by itself. Needed because a running model cannot be stopped.
-void EndShortlyAfter(std::chrono::steady_clock::time_point deadline);
+// ended by itself; the line has what `running` returns. Needed because a running model cannot be
+// stopped.
+void EndShortlyAfter(std::chrono::steady_clock::time_point deadline,
+                     std::function<std::string()> running);
 
 }  // namespace colcast
 

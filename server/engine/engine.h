@@ -226,6 +226,8 @@ class Model {
   virtual const ModelDescription& description() const = 0;
   virtual ModelStats stats() const { return {}; }
   virtual TableMemory tables() const { return {}; }
+  // TableMemory::damage. Cheap.
+  virtual std::string damage() const { return {}; }
 
   // Reads a request and reports all its errors, except those in values, before allocating anything
   // for it. Error codes are those of TF Serving: FAILED_PRECONDITION for an unknown signature,

@@ -19,6 +19,10 @@ TableMemory TensorFlowModel::tables() const {
   return memory;
 }
 
+std::string TensorFlowModel::damage() const {
+  return table_checks_ == nullptr ? std::string() : table_checks_->damage();
+}
+
 ModelStats TensorFlowModel::stats() const {
   ModelStats stats;
   for (const auto& [name, programs] : programs_) {

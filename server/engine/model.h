@@ -59,6 +59,7 @@ class TensorFlowModel final : public Model {
   const ModelDescription& description() const override { return description_; }
   ModelStats stats() const override;
   TableMemory tables() const override;
+  std::string damage() const override;
   Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
   Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const override;
   void Run(std::vector<BatchMember>* members) const override;

@@ -1,8 +1,10 @@
 #include "server/inference/admitted_request.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "server/base/status.h"
+#include "server/inference/input_bytes.h"
 #include "server/inference/measured_run.h"
 
 namespace colcast::inference {
@@ -25,6 +27,9 @@ Status FillAndPlan(PredictMember* member) {
   engine::RequestProfile& profile = planned.plan->profile;
   profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
   if (profile.size == 0) profile.size = profile.rows;
+  profile.size = std::min<int64_t>(
+      JobProfile::kMaxRows,
+      servable.request_class(profile.signature)->SizeOf(profile.size, profile.input_bytes));
   return status;
 }
 
@@ -60,8 +65,29 @@ scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted) {
 }
 
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers) {
-  return TooMuchMemory(admitted.profile().rows, admitted.profile().input_bytes,
-                       NeedsOf(admitted).bytes, workers.options().memory.max_bytes);
+  const engine::RequestProfile& profile = admitted.profile();
+  Status status = TooMuchMemory(profile.rows, profile.input_bytes, NeedsOf(admitted).bytes,
+                                workers.options().memory.max_bytes);
+  status.message += "; the largest is " + LargestInput(admitted.member->request(), profile.rows);
+  return status;
+}
+
+Status CheckDeadline(const AdmittedRequest& admitted, int num_workers) {
+  constexpr int64_t kMuchInput = 1 << 20;
+  constexpr int kTimes = 2;  // estimates are rough
+  const engine::RequestProfile& profile = admitted.profile();
+  const Clock::time_point deadline = admitted.member->job()->deadline();
+  if (profile.input_bytes < kMuchInput || deadline == Clock::time_point::max()) return OkStatus();
+  const Clock::duration left = deadline - Clock::now();
+  const int at_once = profile.can_be_split ? num_workers : 1;
+  if (admitted.cost / (kTimes * at_once) <= left) return OkStatus();
+  const auto milliseconds = [](Clock::duration time) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  };
+  return Error(StatusCode::kDeadlineExceeded, "the request's ", profile.rows, " rows, ",
+               profile.input_bytes >> 20, " MiB of inputs as tensors, are estimated to take ",
+               milliseconds(admitted.cost), " ms, but its deadline is in ", milliseconds(left),
+               " ms; the largest is ", LargestInput(admitted.member->request(), profile.rows));
 }
 
 bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {

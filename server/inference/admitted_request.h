@@ -32,6 +32,10 @@ scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted);
 // Returns the error for a request that can never get the memory it needs.
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers);
 
+// Returns DEADLINE_EXCEEDED for a request with much input that would take far longer than its
+// client waits.
+Status CheckDeadline(const AdmittedRequest& admitted, int num_workers);
+
 // Describes the request for the queue.
 scheduling::JobProfile JobProfileOf(const AdmittedRequest& admitted);
 

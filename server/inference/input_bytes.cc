@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "server/wire/data_type.h"
+
 namespace colcast::inference {
 namespace {
 
@@ -51,17 +53,29 @@ double PaddingOfColumn(const std::vector<RequestOfRows>& requests, size_t place)
   return (rows * longest - elements) * BytesOfElement(first);
 }
 
+double BytesOfColumn(const Column& column, int64_t rows) {
+  double bytes = ElementsOfRow(column) * BytesOfElement(column);
+  if (!column.dims.empty()) bytes *= static_cast<double>(std::max<int64_t>(0, column.dims[0]));
+  if (column.dtype == DT_STRING) bytes += static_cast<double>(column.values.received_bytes());
+  return IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
+}
+
 }  // namespace
 
 int64_t InputBytes(const DecodedRequest& request, int64_t rows) {
   double all = kOfARow * static_cast<double>(rows);
-  for (const Column& column : request.columns()) {
-    double bytes = ElementsOfRow(column) * BytesOfElement(column);
-    if (!column.dims.empty()) bytes *= static_cast<double>(std::max<int64_t>(0, column.dims[0]));
-    if (column.dtype == DT_STRING) bytes += static_cast<double>(column.values.received_bytes());
-    all += IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
-  }
+  for (const Column& column : request.columns()) all += BytesOfColumn(column, rows);
   return AtMost(all);
+}
+
+std::string LargestInput(const DecodedRequest& request, int64_t rows) {
+  const Span<Column> columns = request.columns();
+  const Column* const largest =
+      std::max_element(columns.begin(), columns.end(), [rows](const Column& a, const Column& b) {
+        return BytesOfColumn(a, rows) < BytesOfColumn(b, rows);
+      });
+  if (largest == columns.end()) return "";
+  return "input \"" + Readable(largest->name) + "\" of shape " + ShapeName(largest->dims);
 }
 
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests) {

@@ -58,7 +58,10 @@ class MeasuredRun {
 
   // Call after a successful run.
   void Learn(int64_t size, int64_t input_bytes) {
-    if (counts_) of_->cost().Observe(size, busy_.Elapsed());
+    if (counts_) {
+      of_->cost().Observe(size, busy_.Elapsed());
+      of_->NoteBytes(size, input_bytes);
+    }
     LearnMemory(input_bytes);
   }
   void LearnMemory(int64_t input_bytes) {

@@ -61,7 +61,7 @@ ItemTableSource::Stats ItemTableSource::stats() const {
 void ItemTableSource::Poll() {
   Status status = PollVersions();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!status.ok() && status.message != status_.message) {
+  if (!status.ok() && status.message != status_.message && status.code != StatusCode::kCancelled) {
     LogWarning("item table: " + status.message, {config_.model, std::nullopt});
   }
   status_ = std::move(status);
@@ -98,8 +98,8 @@ Status ItemTableSource::PollTable(const std::string& folder,
   if (folder == folder_ && id == file_) return OkStatus();
   Status status = files_.Use(path, id, [&](tables::Safetensors* read) {
     std::shared_ptr<const TableFile> file;
-    Status found = TableFile::Read(TableFile::Kind::kTable, read, &file);
-    if (found.ok()) found = CheckHeader(file->header());
+    Status found = CheckHeader(read);
+    if (found.ok()) found = TableFile::Read(TableFile::Kind::kTable, read, &file);
     if (found.ok()) *table = ItemTable::Create(std::move(file));
     return found;
   });
@@ -121,14 +121,15 @@ Status ItemTableSource::PollDeltas(std::shared_ptr<const ItemTable>* table) {
   });
 }
 
-Status ItemTableSource::CheckHeader(const TableHeader& header) const {
-  if (header.key != config_.key) {
-    return FailedPrecondition("its key is \"", Readable(header.key), "\", expected \"", config_.key,
-                              "\"");
+Status ItemTableSource::CheckHeader(tables::Safetensors* read) const {
+  const std::string key = read->Text("key"), domain = read->Text("model_domain");
+  if (!read->ok()) return read->status();
+  if (key != config_.key) {
+    return FailedPrecondition("its key is \"", Readable(key), "\", expected \"", config_.key, "\"");
   }
-  if (config_.domain.empty() || header.domain == config_.domain) return OkStatus();
-  return FailedPrecondition("its domain is \"", Readable(header.domain), "\", expected \"",
-                            config_.domain, "\"");
+  if (config_.domain.empty() || domain == config_.domain) return OkStatus();
+  return FailedPrecondition("its domain is \"", Readable(domain), "\", expected \"", config_.domain,
+                            "\"");
 }
 
 void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t version) {
@@ -141,10 +142,11 @@ void ItemTableSource::Publish(std::shared_ptr<const ItemTable> table, int64_t ve
   version_ = version;
 }
 
-ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs) {
+ItemTables::ItemTables(const std::vector<ItemTableConfig>& configs,
+                       const std::function<bool()>& stop) {
   for (const ItemTableConfig& config : configs) {
     ItemTableSource* const source =
-        sources_.emplace_back(std::make_unique<ItemTableSource>(config)).get();
+        sources_.emplace_back(std::make_unique<ItemTableSource>(config, stop)).get();
     source->Poll();
     const Status status = poller_.Add(
         config.poll_wait, [source] { source->Poll(); }, &jobs_.emplace_back());

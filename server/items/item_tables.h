@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,7 +42,10 @@ class ItemTableSource {
     int64_t unknown_keys = 0;                // number of keys without a row
   };
 
-  explicit ItemTableSource(ItemTableConfig config) : config_(std::move(config)) {}
+  // Poll() ends early once `stop` returns true.
+  explicit ItemTableSource(
+      ItemTableConfig config, std::function<bool()> stop = [] { return false; })
+      : config_(std::move(config)), files_(kItemsFormat, std::move(stop)) {}
 
   const ItemTableConfig& config() const { return config_; }
 
@@ -64,7 +68,7 @@ class ItemTableSource {
   Status PollVersions();
   Status PollTable(const std::string& folder, std::shared_ptr<const ItemTable>* table);
   Status PollDeltas(std::shared_ptr<const ItemTable>* table);
-  Status CheckHeader(const TableHeader& header) const;
+  Status CheckHeader(tables::Safetensors* read) const;
   void Publish(std::shared_ptr<const ItemTable> table, int64_t version);
 
   const ItemTableConfig config_;
@@ -72,7 +76,7 @@ class ItemTableSource {
   // Used only by Poll().
   std::string folder_;  // folder of the version being served
   FileIdentity file_;   // the table file in `folder_`
-  tables::PolledFiles files_{kItemsFormat};
+  tables::PolledFiles files_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const ItemTable> table_ ABSL_GUARDED_BY(mutex_);
@@ -85,8 +89,11 @@ class ItemTableSource {
 
 class ItemTables {
  public:
-  // Polls all tables once, then periodically on a separate thread.
-  explicit ItemTables(const std::vector<ItemTableConfig>& configs);
+  // Polls all tables once, then periodically on a separate thread. Stops reading files once `stop`
+  // returns true.
+  explicit ItemTables(
+      const std::vector<ItemTableConfig>& configs,
+      const std::function<bool()>& stop = [] { return false; });
 
   const std::vector<std::unique_ptr<ItemTableSource>>& sources() const { return sources_; }
 

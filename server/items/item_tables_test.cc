@@ -225,6 +225,27 @@ TEST_F(ItemTablesTest, RefusesATableOfAnotherKey) {
               HasSubstr("its key is \"item_id\", expected \"movie_id\""));
 }
 
+TEST_F(ItemTablesTest, ATableOfAnotherKeyIsRefusedBeforeItsDataIsRead) {
+  TestFile table = MakeTestTable({1});
+  table.metadata["checksum"] = "0";  // wrong, which shows only once the data is read
+  table.metadata["key"] = "movie_id";
+  Write("1/table.safetensors", table);
+  source_.Poll();
+  EXPECT_THAT(source_.stats().status.message, HasSubstr("its key is \"movie_id\""));
+}
+
+TEST_F(ItemTablesTest, AReadEndsWhenTheServerStops) {
+  Write("1/table.safetensors", MakeTestTable({1}));
+  bool stops = true;
+  ItemTableSource source(ConfigOf(base_), [&stops] { return stops; });
+  source.Poll();
+  EXPECT_EQ(source.table(), nullptr);
+  EXPECT_EQ(source.stats().status.code, StatusCode::kCancelled);
+  stops = false;
+  source.Poll();
+  EXPECT_NE(source.table(), nullptr) << "the file was not at fault";
+}
+
 TEST_F(ItemTablesTest, FindsThoseOfAModel) {
   Write("1/table.safetensors", MakeTestTable({1}));
   ItemTableConfig other = ConfigOf(base_);

@@ -59,7 +59,7 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
 // While a model moves to another base path, two versions may have the same number. Reports the one
 // that serves or, if none does, the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
-  const VersionStatus status{version.directory.version, ToState(version.phase), version.error};
+  const VersionStatus status = StatusOf(version);
   const bool is_new = statuses->empty() || statuses->back().version != status.version;
   if (is_new) {
     statuses->push_back(status);

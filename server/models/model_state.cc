@@ -202,7 +202,7 @@ ModelSnapshot ModelState::Snapshot() const {
   ModelSnapshot model{config_.name, config_.base_path, base_path_read_, {}};
   for (const Version& version : versions_) {
     VersionSnapshot snapshot;
-    snapshot.status = {version.directory.version, ToState(version.phase), version.error};
+    snapshot.status = StatusOf(version);
     snapshot.path = version.directory.path;
     for (const auto& [label, number] : config_.labels) {
       if (number == version.directory.version) snapshot.labels.push_back(label);
@@ -238,6 +238,8 @@ void ModelState::ForgetOldest() {
                   versions_.end());
 }
 
+namespace {
+
 VersionState ToState(Phase phase) {
   switch (phase) {
     case Phase::kNew:
@@ -254,6 +256,18 @@ VersionState ToState(Phase phase) {
       break;
   }
   return VersionState::kEnd;
+}
+
+}  // namespace
+
+VersionStatus StatusOf(const Version& version) {
+  VersionStatus status{version.directory.version, ToState(version.phase), version.error};
+  std::string damage = version.servable == nullptr ? "" : version.servable->model().damage();
+  if (!damage.empty()) {
+    status.state = VersionState::kEnd;
+    status.error = Error(StatusCode::kDataLoss, damage);
+  }
+  return status;
 }
 
 }  // namespace colcast::models

@@ -106,7 +106,8 @@ class ModelState {
   std::vector<Version> versions_;  // sorted by (version, path)
 };
 
-VersionState ToState(Phase phase);
+// A version whose files are damaged, so that it cannot answer, has ended.
+VersionStatus StatusOf(const Version& version);
 
 }  // namespace colcast::models
 

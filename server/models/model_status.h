@@ -26,8 +26,9 @@ struct VersionStatus {
 struct VersionSnapshot {
   VersionStatus status;
   std::string path;
-  std::vector<std::string> labels;           // sorted
-  std::shared_ptr<const Servable> servable;  // null unless kAvailable; do not hold it for long
+  std::vector<std::string> labels;  // sorted
+  // Null unless the version is loaded; do not hold it for long.
+  std::shared_ptr<const Servable> servable;
 };
 
 struct ModelSnapshot {

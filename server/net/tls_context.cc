@@ -168,14 +168,19 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
              proto.client_verify() ? proto.custom_ca() : "", path, identity};
   const Context trial(SSL_CTX_new(TLS_server_method()));
   Status status = UseTls(*config, trial.get());
-  if (!status.ok()) status.message = path + ": " + status.message;
-  std::vector<Certificate> chain;
-  if (status.ok()) status = ParseCertificates("server_cert", config->certificates, &chain);
   config->valid_until = std::numeric_limits<int64_t>::max();
-  for (const Certificate& each : chain) {
-    config->valid_from = std::max(config->valid_from, SecondsOf(X509_get0_notBefore(each.get())));
-    config->valid_until = std::min(config->valid_until, SecondsOf(X509_get0_notAfter(each.get())));
+  if (!status.ok()) {
+    status.message = path + ": " + status.message;
+    return status;
   }
+  const auto limit = [config](const X509* each) {
+    config->valid_from = std::max(config->valid_from, SecondsOf(X509_get0_notBefore(each)));
+    config->valid_until = std::min(config->valid_until, SecondsOf(X509_get0_notAfter(each)));
+  };
+  limit(SSL_CTX_get0_certificate(trial.get()));
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(trial.get(), &chain);
+  for (int i = 0; i < sk_X509_num(chain); ++i) limit(sk_X509_value(chain, i));
   return status;
 }
 

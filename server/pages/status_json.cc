@@ -78,12 +78,11 @@ void WriteVersion(const VersionSnapshot& version, JsonWriter* json) {
   const models::VersionStatus& status = version.status;
   const engine::TableMemory tables =
       version.servable == nullptr ? engine::TableMemory() : version.servable->model().tables();
-  const bool is_damaged = !tables.damage.empty();
   json->Add({{"version", std::to_string(status.version)},
              {"state",
               ModelVersionStatus::State_Name(static_cast<ModelVersionStatus::State>(status.state))},
-             {"error_code", StatusName(is_damaged ? StatusCode::kDataLoss : status.error.code)},
-             {"error", is_damaged ? tables.damage : status.error.message},
+             {"error_code", StatusName(status.error.code)},
+             {"error", status.error.message},
              {"path", version.path}});
   if (!tables.tables.empty() || !tables.delta_error.empty()) WriteTables(tables, json);
   if (version.servable != nullptr && !version.servable->model().description().notes.empty()) {

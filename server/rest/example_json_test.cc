@@ -133,7 +133,7 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
        "examples[0]: feature \"f\": null cannot be a value, expected a number, a string or "
        "{\"b64\": \"...\"}"},
       {R"({"examples": [{"f": 1e39}]})",
-       "examples[0]: feature \"f\": the number 1e+39 is too large for a float"},
+       "examples[0]: feature \"f\": the number 1e39 is too large for a float"},
       {R"({"examples": [{"f": 9223372036854775808}]})",
        "examples[0]: feature \"f\": the number 9223372036854775808 does not fit an int64"},
       {R"({"examples": [{"f": {"b64": "?"}}]})",

@@ -110,7 +110,7 @@ TEST(JsonColumn, NumbersOutsideTheRangeAreNamed) {
             "input \"x\" (DT_INT64): the number 1.0, expected a whole number from "
             "-9223372036854775808 to 9223372036854775807");
   EXPECT_EQ(ErrorOf(DT_FLOAT, "1e39"),
-            "input \"x\" (DT_FLOAT): the number 1e+39, expected at most 3.4e38 in magnitude");
+            "input \"x\" (DT_FLOAT): the number 1e39, expected at most 3.4e38 in magnitude");
 }
 
 TEST(JsonColumn, StringsAreTextOrBase64) {

@@ -141,6 +141,7 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
     return true;
   }
   value->kind = JsonValue::Kind::kDouble;
+  value->text = {text, size};
   double& number = value->real;
   number = 0;
   if (first == 'N') {

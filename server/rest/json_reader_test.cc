@@ -89,6 +89,7 @@ TEST(Describe, AValueIsNeverLongerThanALine) {
       {"null", "null"},
       {"true", "true"},
       {"1.5", "the number 1.5"},
+      {"1e3", "the number 1e3"},
       {"18446744073709551615", "the number 18446744073709551615"},
       {"-Infinity", "the number -Infinity"},
       {"\"a\"", "the string \"a\""},

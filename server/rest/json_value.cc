@@ -7,6 +7,12 @@
 
 namespace colcast::http {
 
+namespace {
+
+constexpr size_t kMostDigits = 60;  // of a number in a message
+
+}  // namespace
+
 std::string Describe(const JsonValue& value) {
   switch (value.kind) {
     case JsonValue::Kind::kNull:
@@ -17,11 +23,8 @@ std::string Describe(const JsonValue& value) {
       return "the number " + std::to_string(value.whole);
     case JsonValue::Kind::kUint64:
       return "the number " + std::to_string(value.large);
-    case JsonValue::Kind::kDouble: {
-      std::string text = "the number ";
-      AppendJsonDecimal(value.real, &text);
-      return text;
-    }
+    case JsonValue::Kind::kDouble:
+      return "the number " + Readable(value.text.substr(0, kMostDigits));
     case JsonValue::Kind::kString:
       return IsValidUtf8(value.text) ? "the string " + Quoted(value.text)
                                      : "a string that is not UTF-8";

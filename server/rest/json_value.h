@@ -35,7 +35,8 @@ struct JsonValue {
     double real;
     size_t count;  // number of elements in a list or object; valid when it has ended
   };
-  std::string_view text;  // text of a string; invalid after the reader returns
+  // Text of a string; a kDouble as it was sent. Invalid after the reader returns.
+  std::string_view text;
 };
 
 inline JsonValue JsonString(std::string_view text) {

@@ -94,10 +94,11 @@ ModelSpec SpecOf(const std::string& name, const std::string& version) {
   return spec;
 }
 
-// Whether the model is ready; a missing one is not.
+// Whether the model is ready; one that is missing or cannot answer is not.
 bool IsReady(const models::ModelManager& models, const oip::ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
-  return models.Find(SpecOf(request.name(), request.version()), &servable).ok();
+  return models.Find(SpecOf(request.name(), request.version()), &servable).ok() &&
+         servable->model().damage().empty();
 }
 
 void DescribeModel(const models::ModelManager& models, Call* call) {

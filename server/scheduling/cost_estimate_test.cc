@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "server/scheduling/request_class.h"
+
 namespace colcast::scheduling {
 namespace {
 
@@ -161,6 +163,15 @@ TEST(JoinedShareTest, NothingIsLearntFromRequestsOfUnknownCost) {
   JoinedShare share;
   Learn(&share, 100, milliseconds(0), milliseconds(12));
   EXPECT_TRUE(share.Pays(100));
+}
+
+TEST(RequestClassTest, ARowWithFarMoreBytesThanUsualCountsAsManyRows) {
+  RequestClass of({});
+  EXPECT_EQ(of.SizeOf(1, 1 << 30), 1) << "nothing has run";
+  for (int i = 0; i < 10; ++i) of.NoteBytes(20, 20 * 1000);
+  EXPECT_EQ(of.SizeOf(20, 20 * 1000), 20);
+  EXPECT_EQ(of.SizeOf(20, 20 * 60'000), 20) << "lists differ";
+  EXPECT_EQ(of.SizeOf(1, 512'000'000), 512'000);
 }
 
 }  // namespace

@@ -46,11 +46,32 @@ class RequestClass {
 
   JoinedShare& joined() { return joined_; }
 
+  // The size that determines a request's cost: its rows or, if these have far more bytes than usual
+  // (a list whose shape asks for a million values), as many usual rows as have its bytes.
+  int64_t SizeOf(int64_t rows, int64_t input_bytes) const {
+    const double usual = row_bytes_.load(std::memory_order_relaxed);
+    const auto bytes = static_cast<double>(input_bytes);
+    const bool is_usual = usual == 0 || bytes <= kUnusual * usual * static_cast<double>(rows);
+    return is_usual ? rows : static_cast<int64_t>(bytes / usual);
+  }
+  // Call after a run of this size.
+  void NoteBytes(int64_t rows, int64_t input_bytes) {
+    if (rows < 1) return;
+    constexpr double kWeight = 0.05;
+    const double bytes = static_cast<double>(input_bytes) / static_cast<double>(rows);
+    const double usual = row_bytes_.load(std::memory_order_relaxed);
+    row_bytes_.store(usual == 0 ? bytes : usual + kWeight * (bytes - usual),
+                     std::memory_order_relaxed);
+  }
+
  private:
+  static constexpr double kUnusual = 64;
+
   const BatchLimits limits_;
   CostEstimate cost_;
   MemoryEstimate memory_;
   std::atomic<bool> warm_{false};
+  std::atomic<double> row_bytes_{0};
   JoinedShare joined_;
 };
 

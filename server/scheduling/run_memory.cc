@@ -48,6 +48,7 @@ void MemoryEstimate::Fit() {
     slope_ = std::max(slope_, (point.bytes - smallest_.bytes) / (point.input - smallest_.input));
   }
   if (smallest_.bytes == 0) return;
+  largest_input_ = largest.input;
   double by_the_byte = largest.bytes / largest.input;
   if (largest.bytes <= 2 * kResolution) by_the_byte = std::min(by_the_byte, kFirstBytesPerByte);
   slope_ = largest.input < 2 * smallest_.input ? by_the_byte : std::min(slope_, by_the_byte);
@@ -55,7 +56,9 @@ void MemoryEstimate::Fit() {
 
 double MemoryEstimate::At(double input_bytes) const {
   if (smallest_.bytes == 0) return kFirstBytesPerByte * input_bytes;
-  return smallest_.bytes + slope_ * std::max(0.0, input_bytes - smallest_.input);
+  const double far = std::max(0.0, input_bytes - std::max(kFarBytes, kFar * largest_input_));
+  return smallest_.bytes + slope_ * std::max(0.0, input_bytes - far - smallest_.input) +
+         std::max(slope_, kFirstBytesPerByte) * far;
 }
 
 int64_t MemoryEstimate::Of(int64_t input_bytes) const {

@@ -17,7 +17,9 @@ namespace colcast::scheduling {
 //
 // The estimate is an upper bound rather than a mean: the memory of the smallest runs plus a rate
 // per additional byte. The rate is the steepest slope from the smallest runs to larger ones, but at
-// most the largest runs' memory per byte; without larger runs, it equals that ratio. Runs of
+// most the largest runs' memory per byte; without larger runs, it equals that ratio. Bytes beyond
+// kFarBytes, and kFar times the largest runs', count at least kFirstBytesPerByte: small runs say
+// little about a request of a few bytes whose shape asks for a million times as many. Runs of
 // similar size (between two powers of two) form one point: the second largest of about the last
 // hundred, because the largest may include one-time work (creating a callable, compiling a kernel).
 // An observation is capped at kMostTimes the estimate. Until some size has run twice, runs are
@@ -32,6 +34,8 @@ class MemoryEstimate {
  public:
   static constexpr double kFirstBytesPerByte = 16;
   static constexpr double kMostTimes = 4;
+  static constexpr double kFar = 16;
+  static constexpr double kFarBytes = 64 << 20;
 
   // Records that a run's peak was `bytes`.
   void Observe(int64_t input_bytes, int64_t bytes);
@@ -55,6 +59,7 @@ class MemoryEstimate {
   std::array<Runs, 64> runs_ ABSL_GUARDED_BY(mutex_);
   // The line: memory at the smallest input, and memory per additional byte.
   Point smallest_ ABSL_GUARDED_BY(mutex_);
+  double largest_input_ ABSL_GUARDED_BY(mutex_) = 0;
   double slope_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

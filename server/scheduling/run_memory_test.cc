@@ -58,6 +58,13 @@ TEST(MemoryEstimateTest, SmallRunsTeachWhatAHugeOneWouldTake) {
   EXPECT_NEAR(static_cast<double>(memory.Of(64 << 20)), 3000.0 * (1 << 20), 1e8);
 }
 
+TEST(MemoryEstimateTest, SmallRunsDoNotTeachThatAHugeOneIsCheap) {
+  MemoryEstimate memory;
+  for (const int64_t rows : {20, 100, 1000}) ObserveTwice(&memory, 640 * rows, 1'000'000 + rows);
+  EXPECT_LT(memory.Of(640 * 16'000), 16 * kMiB) << "near enough to those that ran";
+  EXPECT_GT(memory.Of(512 * kMiB), 7 * 1024 * kMiB);
+}
+
 TEST(MemoryEstimateTest, TheMostCountsNotTheMean) {
   MemoryEstimate memory;
   ObserveTwice(&memory, 100, 1000);

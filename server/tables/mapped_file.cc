@@ -60,7 +60,8 @@ MappedFile::MappedFile(File file, const struct stat& opened, void* data)
       opened_(opened),
       data_(data),
       size_(opened.st_size),
-      changed_nanoseconds_(Nanoseconds(opened.st_ctim)),
+      written_(Nanoseconds(opened.st_mtim)),
+      changed_(Nanoseconds(opened.st_ctim)),
       guard_(data, opened.st_size, &failed_) {}
 
 MappedFile::~MappedFile() {
@@ -73,17 +74,24 @@ MappedFile::~MappedFile() {
 
 Status MappedFile::Check() const {
   struct stat now = {};
-  const bool same = fstat(file_.descriptor(), &now) == 0 && now.st_size == opened_.st_size &&
-                    Nanoseconds(now.st_mtim) == Nanoseconds(opened_.st_mtim);
-  if (!same) failed_ = true;
+  if (fstat(file_.descriptor(), &now) != 0 || now.st_size != opened_.st_size) failed_ = true;
   if (failed_) {
     return Error(StatusCode::kDataLoss, path(),
                  " was changed while it was served, or cannot be read: load the model's version "
                  "again; write versions under a temporary name, then rename them");
   }
-  const int64_t changed = Nanoseconds(now.st_ctim);
-  if (changed_nanoseconds_.exchange(changed) != changed) ++touched_;
-  return OkStatus();
+  changed_ = Nanoseconds(now.st_ctim);
+  if (Nanoseconds(now.st_mtim) == written_) return OkStatus();
+  return Error(StatusCode::kDataLoss, path(),
+               " was written to, or touched, while it was served: it is read again, and serves if "
+               "its bytes are those saved");
+}
+
+void MappedFile::Accept(int64_t changed) const {
+  struct stat now = {};
+  if (fstat(file_.descriptor(), &now) == 0 && Nanoseconds(now.st_ctim) == changed) {
+    written_ = Nanoseconds(now.st_mtim);
+  }
 }
 
 int64_t MappedFile::Resident(size_t offset, size_t size) const {

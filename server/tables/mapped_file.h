@@ -30,17 +30,21 @@ class MappedFile {
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
   const std::string& path() const { return file_.path(); }
 
-  // Returns DATA_LOSS, permanently, once the file was written to or truncated, the disk could not
-  // read a page, or SetFailed() was called. Renaming another file over this one, or deleting it,
-  // does not affect the mapping.
+  // Returns DATA_LOSS, permanently, once the file's size has changed, the disk could not read a
+  // page, or SetFailed() was called; and from a change of its modification time until Accept().
+  // Renaming another file over this one, or deleting it, does not affect the mapping.
   Status Check() const;
 
   // Call if the bytes turn out to be wrong.
   void SetFailed() const { failed_ = true; }
+  bool has_failed() const { return failed_; }
 
-  // The number of changes to the file's metadata that Check() has seen. The bytes may be unchanged,
-  // or a writer may have changed them and reset the modification time.
-  int64_t touched() const { return touched_; }
+  // The last change of the file's metadata that Check() has seen, a time in ns. The bytes may be
+  // unchanged, or a writer may have changed them and reset the modification time.
+  int64_t changed() const { return changed_; }
+  // Call if all bytes that are used were right after the change `changed`. Does nothing if the file
+  // has changed since.
+  void Accept(int64_t changed) const;
 
   // The number of a range's bytes that are in memory.
   int64_t Resident(size_t offset, size_t size) const;
@@ -64,8 +68,8 @@ class MappedFile {
   void* const data_;
   const size_t size_;
   mutable std::atomic<bool> failed_{false};
-  mutable std::atomic<int64_t> changed_nanoseconds_;
-  mutable std::atomic<int64_t> touched_{0};
+  mutable std::atomic<int64_t> written_;  // the accepted modification time
+  mutable std::atomic<int64_t> changed_;
   mutable std::atomic<bool> sparing_{false};
   const BusErrorGuard guard_;
 };

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 namespace colcast::tables {
 namespace {
@@ -88,15 +89,31 @@ TEST_F(MappedFileTest, AFileThatIsReplacedOrDeletedStaysAsItWas) {
   EXPECT_TRUE(file->Check().ok());
 }
 
-TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackIsTouched) {
+TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackHasChanged) {
+  fs::last_write_time(path_, fs::file_time_type::clock::now() - std::chrono::hours(1));
   const auto time = fs::last_write_time(path_);
   const auto file = Open();
   EXPECT_TRUE(file->Check().ok());
-  EXPECT_EQ(file->touched(), 0);
+  const int64_t changed = file->changed();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the resolution of file times
   std::fstream(path_, std::ios::in | std::ios::out) << "b";
   fs::last_write_time(path_, time);
   EXPECT_TRUE(file->Check().ok());
-  EXPECT_EQ(file->touched(), 1);
+  EXPECT_NE(file->changed(), changed);
+}
+
+TEST_F(MappedFileTest, ATouchedFileIsUsedOnceItIsAcceptedAsItIs) {
+  const auto file = Open();
+  const int64_t before = file->changed();
+  fs::last_write_time(path_, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(file->Check().code, StatusCode::kDataLoss);
+  file->Accept(before);
+  EXPECT_FALSE(file->Check().ok()) << "it has changed since";
+  file->Accept(file->changed());
+  EXPECT_TRUE(file->Check().ok());
+  file->SetFailed();
+  file->Accept(file->changed());
+  EXPECT_FALSE(file->Check().ok());
 }
 
 TEST_F(MappedFileTest, WhatIsNoFileIsRefused) {

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -14,30 +15,54 @@ namespace {
 // The memory that must remain free after a file is loaded, as a fraction of the file's size.
 constexpr double kMemoryMargin = 0.2;
 
-Status CheckMemory(const std::string& path, int64_t bytes) {
+Status CheckMemory(int64_t bytes) {
   const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + kMemoryMargin));
   const int64_t available = AvailableMemory();
   if (needed <= available) return OkStatus();
-  return ResourceExhausted(path, ": it needs ", needed >> 20, " MiB of memory, ", available >> 20,
+  return ResourceExhausted("it needs ", needed >> 20, " MiB of memory, ", available >> 20,
                            " MiB are left");
 }
 
-// Reads a file into page-aligned memory, in huge pages where available: lookups are spread over the
-// whole file, so with small pages most of their time would be spent on TLB misses.
-Status ReadBytes(const std::string& path, std::shared_ptr<const void>* owner,
-                 std::string_view* bytes) {
+// A file in page-aligned memory, in huge pages where available: lookups are spread over the whole
+// file, so with small pages most of their time would be spent on TLB misses.
+struct InMemory {
   File file;
-  if (Status status = File::Open(path, &file); !status.ok()) return status;
-  const size_t size = file.size();
-  if (size == 0) return Error(StatusCode::kDataLoss, path, ": the file is empty");
-  void* const data =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) return ResourceExhausted(path, ": no memory for its ", size, " bytes");
-  owner->reset(data, [size](void* mapped) { munmap(mapped, size); });
-  madvise(data, size, MADV_HUGEPAGE);  // only a hint
-  *bytes = {static_cast<const char*>(data), size};
-  return file.ReadAt(0, size, static_cast<char*>(data));
-}
+  char* data = nullptr;
+  std::shared_ptr<const void> owner;
+  size_t header = 0;  // the bytes read by Begin()
+
+  // Reads the file's header.
+  Status Begin(const std::string& path) {
+    if (Status status = File::Open(path, &file); !status.ok()) return status;
+    const size_t size = file.size();
+    if (size == 0) return Error(StatusCode::kDataLoss, "the file is empty");
+    void* const mapped =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return ResourceExhausted("no memory for its ", size, " bytes");
+    data = static_cast<char*>(mapped);
+    owner.reset(mapped, [size](void* bytes) { munmap(bytes, size); });
+    madvise(mapped, size, MADV_HUGEPAGE);  // only a hint
+    const size_t length = std::min(size, Safetensors::kLengthBytes);
+    Status status = file.ReadAt(0, length, data);
+    if (!status.ok() || length == size) return status;
+    header = Safetensors::HeaderBytes(bytes(), size);
+    return file.ReadAt(length, header - length, data + length);
+  }
+
+  // Reads the rest.
+  Status Load(const std::function<bool()>& stop) const {
+    constexpr size_t kAtOnce = size_t{16} << 20;
+    if (Status status = CheckMemory(static_cast<int64_t>(file.size())); !status.ok()) return status;
+    for (size_t done = header; done < file.size(); done += kAtOnce) {
+      if (stop()) return Error(StatusCode::kCancelled, "the server is shutting down");
+      const size_t size = std::min(kAtOnce, file.size() - done);
+      if (Status status = file.ReadAt(done, size, data + done); !status.ok()) return status;
+    }
+    return OkStatus();
+  }
+
+  std::string_view bytes() const { return {data, file.size()}; }
+};
 
 }  // namespace
 
@@ -66,16 +91,17 @@ Status PolledFiles::Use(const std::string& path, const FileIdentity& id, const U
     if (refused->second.first == id) return refused->second.second;
     refused_.erase(refused);
   }
-  if (Status status = CheckMemory(path, id.bytes); !status.ok()) return status;
-  std::shared_ptr<const void> owner;
-  std::string_view bytes;
-  Status status = ReadBytes(path, &owner, &bytes);
+  InMemory read;
+  Status status = read.Begin(path);
   if (status.ok()) {
-    Safetensors file(bytes, std::move(owner), format_);
+    Safetensors file(read.bytes(), read.owner, format_, [&] { return read.Load(stop_); });
     status = file.ok() ? use(&file) : file.status();
-    if (!status.ok()) status.message = path + ": " + status.message;
   }
-  if (!status.ok()) refused_[path] = {id, status};
+  if (status.ok()) return status;
+  if (status.message.rfind(path, 0) != 0) status.message = path + ": " + status.message;
+  if (status.code != StatusCode::kResourceExhausted && status.code != StatusCode::kCancelled) {
+    refused_[path] = {id, status};
+  }
   return status;
 }
 

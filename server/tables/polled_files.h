@@ -29,11 +29,14 @@ class PolledFiles {
  public:
   using UseFile = std::function<Status(Safetensors*)>;
 
-  // `format` is the format that every file must declare.
-  explicit PolledFiles(std::string format) : format_(std::move(format)) {}
+  // `format` is the format that every file must declare. Reads end with CANCELLED once `stop`
+  // returns true.
+  explicit PolledFiles(
+      std::string format, std::function<bool()> stop = [] { return false; })
+      : format_(std::move(format)), stop_(std::move(stop)) {}
 
-  // Reads a file and passes it to `use`. Errors name the file. A refused file is not read again
-  // until it is replaced, unless it was refused for lack of memory.
+  // Passes a file to `use`, which reads its data when it asks for the first tensor. Errors name the
+  // file. A refused file is not read again until it is replaced, unless memory was short.
   Status Use(const std::string& path, const FileIdentity& id, const UseFile& use);
 
   // Passes the deltas in a folder to `use`, in order, starting after the first `applied` ones and
@@ -42,6 +45,7 @@ class PolledFiles {
 
  private:
   const std::string format_;
+  const std::function<bool()> stop_;
   std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
 };
 

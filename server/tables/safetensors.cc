@@ -21,7 +21,6 @@ using rapidjson::Value;
 // small file must have a small header.
 constexpr uint64_t kMostHeaderBytes = 8 << 20;
 constexpr uint64_t kHeaderBytesOfAnyFile = 1 << 20;
-constexpr size_t kLengthBytes = sizeof(uint64_t);
 
 constexpr std::pair<std::string_view, DataType> kDtypes[] = {
     {"BOOL", DT_BOOL},  {"I8", DT_INT8},   {"U8", DT_UINT8},      {"I16", DT_INT16},
@@ -99,13 +98,23 @@ std::string_view StoredDtypeOf(DataType dtype) {
 }
 
 Safetensors::Safetensors(std::string_view bytes, std::shared_ptr<const void> owner,
-                         const std::string& format)
-    : bytes_(bytes), owner_(std::move(owner)) {
+                         const std::string& format, std::function<Status()> load)
+    : bytes_(bytes), owner_(std::move(owner)), load_(std::move(load)) {
   const std::string_view header = Header();
   if (ok()) ReadHeader(header);
   if (ok()) CheckOverlap();
   OneOf("format", {format});
   OneOf("format_version", {"1"});
+  if (load_ == nullptr) CheckData();
+}
+
+size_t Safetensors::HeaderBytes(std::string_view bytes, size_t size) {
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  return kLengthBytes + (length <= kMostHeaderBytes && length <= size - kLengthBytes ? length : 0);
+}
+
+void Safetensors::CheckData() {
   const std::string expected = Text("checksum");
   if (!ok()) return;
   const std::string found = ChecksumOf(data_);
@@ -206,7 +215,11 @@ int64_t Safetensors::Number(const char* name) {
   return 0;
 }
 
-const StoredTensor* Safetensors::Find(const std::string& name) const {
+const StoredTensor* Safetensors::Find(const std::string& name) {
+  if (ok() && load_ != nullptr) {
+    status_ = std::exchange(load_, nullptr)();
+    if (ok()) CheckData();
+  }
   const auto found = tensors_.find(name);
   return found == tensors_.end() || !ok() ? nullptr : &found->second;
 }

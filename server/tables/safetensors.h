@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,8 +47,14 @@ struct StoredTensor {
 class Safetensors {
  public:
   // Reads `bytes`, which must be aligned to 8 and which `owner` keeps alive. The file must declare
-  // `format` and contain the right checksum.
-  Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format);
+  // `format` and contain the right checksum. With `load`, only the header needs to be in `bytes`:
+  // `load` is called when the first tensor is asked for, and reads the others.
+  Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format,
+              std::function<Status()> load = nullptr);
+  // The size of the length and the header of a file of `size` bytes, from its first kLengthBytes;
+  // kLengthBytes if no file has such a header.
+  static size_t HeaderBytes(std::string_view bytes, size_t size);
+  static constexpr size_t kLengthBytes = sizeof(uint64_t);
 
   // The first error: DATA_LOSS, naming the entry and, where possible, the offset in the file. After
   // an error, the methods below return empty values.
@@ -69,7 +76,7 @@ class Safetensors {
   int64_t Number(const char* name);  // at least 0
 
   // Returns null if there is no such tensor.
-  const StoredTensor* Find(const std::string& name) const;
+  const StoredTensor* Find(const std::string& name);
   // Fails unless the tensor exists with this dtype and shape.
   StoredTensor Tensor(const std::string& name, std::string_view dtype,
                       const std::vector<int64_t>& shape);
@@ -84,9 +91,11 @@ class Safetensors {
   std::string_view Header();
   void ReadHeader(std::string_view header);
   void CheckOverlap();
+  void CheckData();
 
   const std::string_view bytes_;
   const std::shared_ptr<const void> owner_;
+  std::function<Status()> load_;
   Status status_;
   std::string_view data_;   // all bytes after the header
   size_t data_offset_ = 0;  // the offset of `data_` in the file

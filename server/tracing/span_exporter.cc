@@ -1,9 +1,12 @@
 #include "server/tracing/span_exporter.h"
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio.hpp>
 #include <boost/beast.hpp>
+#include <future>
 #include <iterator>
+#include <memory>
 #include <regex>
 #include <string_view>
 #include <utility>
@@ -127,6 +130,42 @@ namespace {
 namespace beast = boost::beast;
 namespace net = boost::asio;
 using Error = boost::system::error_code;
+using Addresses = net::ip::tcp::resolver::results_type;
+
+// Nothing can end a lookup that hangs, so it runs on a thread of its own, which is left behind
+// after `timeout`. While one is left behind, none starts.
+Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addresses* addresses) {
+  struct Lookup {
+    Addresses addresses;
+    Error error;
+  };
+  static std::atomic<bool> hangs{false};
+  if (hangs) return Unavailable("the lookup of its name hangs");
+  auto done = std::make_shared<std::promise<Lookup>>();
+  std::future<Lookup> found = done->get_future();
+  Thread thread;
+  const auto look_up = [done, endpoint] {
+    Lookup lookup;
+    net::io_context io;
+    lookup.addresses =
+        net::ip::tcp::resolver(io).resolve(endpoint.host, endpoint.port, lookup.error);
+    hangs = false;
+    done->set_value(std::move(lookup));
+  };
+  hangs = true;
+  Status status = StartThread("the lookup of " + endpoint.host, look_up, &thread);
+  if (!status.ok()) {
+    hangs = false;
+    return status;
+  }
+  thread.detach();
+  if (found.wait_for(timeout) != std::future_status::ready) {
+    return Unavailable("its name was not resolved within ", timeout.count(), " ms");
+  }
+  const Lookup lookup = found.get();
+  *addresses = lookup.addresses;
+  return lookup.error ? Unavailable(lookup.error.message()) : OkStatus();
+}
 
 // Runs one asynchronous operation to its end. A synchronous one would ignore the stream's deadline.
 template <typename Start>
@@ -170,21 +209,23 @@ Status ParseEndpoint(const std::string& url, Endpoint* endpoint) {
 
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout) {
+  const std::string where = endpoint.host + ':' + endpoint.port + endpoint.target;
+  Addresses addresses;
+  if (Status status = Resolve(endpoint, timeout, &addresses); !status.ok()) {
+    return Unavailable(where, ": ", status.message);
+  }
   net::io_context io;
-  Error error;
-  const auto addresses = net::ip::tcp::resolver(io).resolve(endpoint.host, endpoint.port, error);
   beast::tcp_stream stream(io);
   stream.expires_after(timeout);
   const auto request = MakeRequest(endpoint, body);
   beast::flat_buffer buffer;
   beast::http::response<beast::http::string_body> response;
-  if (!error) error = Await(&io, [&](auto done) { stream.async_connect(addresses, done); });
+  Error error = Await(&io, [&](auto done) { stream.async_connect(addresses, done); });
   if (!error)
     error = Await(&io, [&](auto done) { beast::http::async_write(stream, request, done); });
   if (!error) {
     error = Await(&io, [&](auto done) { beast::http::async_read(stream, buffer, response, done); });
   }
-  const std::string where = endpoint.host + ':' + endpoint.port + endpoint.target;
   if (error) return Unavailable(where, ": ", error.message());
   if (response.result_int() / 100 == 2) return OkStatus();
   return Unavailable(where, " answers HTTP ", response.result_int());

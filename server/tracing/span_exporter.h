@@ -90,8 +90,8 @@ struct Endpoint {
 // INVALID_ARGUMENT with the URL for anything else. Does not support TLS.
 Status ParseEndpoint(const std::string& url, Endpoint* endpoint);
 
-// Sends a POST over HTTP/1.1. Returns UNAVAILABLE with the endpoint if it does not answer 2xx
-// within `timeout`, not counting the time to resolve its name.
+// Sends a POST over HTTP/1.1. Returns UNAVAILABLE with the endpoint if its name is not resolved
+// within `timeout`, or if it does not answer 2xx within another `timeout`.
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout);
 

@@ -1,14 +1,20 @@
 #include "server/tracing/span_exporter.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
 #include <boost/asio.hpp>
 #include <future>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace colcast::tracing {
+
+std::promise<void> lookup_may_end;
+
 namespace {
 
 // Checks the bytes; tests/server/test_tracing.py parses them with OpenTelemetry's classes.
@@ -125,5 +131,26 @@ TEST(HttpPostTest, GivesUpACollectorThatDoesNotAnswer) {
   EXPECT_EQ(PostProtobuf(endpoint, "body", std::chrono::seconds(5)).code, StatusCode::kUnavailable);
 }
 
+TEST(HttpPostTest, DoesNotWaitForALookupThatHangs) {
+  const Endpoint endpoint{"hangs.invalid", "4318", "/"};
+  const Status late = PostProtobuf(endpoint, "body", std::chrono::milliseconds(20));
+  EXPECT_EQ(late.code, StatusCode::kUnavailable);
+  EXPECT_THAT(late.message, testing::HasSubstr("hangs.invalid:4318/: its name was not resolved"));
+  const Status again = PostProtobuf(endpoint, "body", std::chrono::milliseconds(20));
+  EXPECT_THAT(again.message, testing::HasSubstr("the lookup of its name hangs"));
+  lookup_may_end.set_value();
+}
+
 }  // namespace
 }  // namespace colcast::tracing
+
+// Replaces the C library's: the lookup of hangs.invalid waits for the test.
+extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
+                           addrinfo** found) {
+  if (std::string_view(host) == "hangs.invalid") {
+    colcast::tracing::lookup_may_end.get_future().wait();
+    return EAI_NONAME;
+  }
+  const auto next = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return next(host, port, hints, found);
+}

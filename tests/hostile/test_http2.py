@@ -195,8 +195,13 @@ def test_unread_answers_are_bounded(target, memory_stays, others_are_answered):
     [
         ([], 100, 16 * (os.cpu_count() or 1) + 100),
         (["--grpc_channel_arguments=grpc.max_concurrent_streams=7"], 7, 7),
+        (
+            ["--grpc_channel_arguments=grpc.max_concurrent_streams=0"],  # has no effect
+            100,
+            16 * (os.cpu_count() or 1) + 100,
+        ),
     ],
-    ids=["default", "flag"],
+    ids=["default", "flag", "none"],
 )
 def test_a_connection_may_have_so_many_calls_in_flight(
     tmp_path: Path, flags: list[str], least: int, most: int

@@ -19,7 +19,9 @@ from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from .. import models
 from ..hostile import http2
+from ..models.impure import Gate
 from .inference_client import InferenceClient
 from .test_health import SERVICES
 from .test_one_port import STATUS, one_port_server, socket_to
@@ -191,3 +193,18 @@ def test_incomplete_requests_end_with_the_drain_and_are_named(ranker_base_path):
             assert body.recv(100) == b""
         assert "POST /v1/models/ranker:predict, with 0 bytes of its body received" in server.log()
         assert "gRPC: cut off unfinished calls" in server.log()
+
+
+def test_a_model_that_still_runs_at_the_end_is_named_and_the_status_is_1(
+    tmp_path, connect, wait_until
+):
+    models.build("gated", tmp_path / "gated" / "1")
+    gate = Gate(tmp_path / "gate")
+    with ServerProcess("gated", tmp_path / "gated", ["--drain_timeout_seconds=0"]) as server:
+        stubs = connect(server.target)
+        request = stubs.request({"path": str(gate.path), "x": [1.0]}, name="gated")
+        call = stubs.prediction.Predict.future(request, timeout=120)
+        wait_until(gate.is_reached)
+        assert server.stop() == 1
+        assert "stopping: a model is still running after --drain_timeout_seconds" in server.log()
+        assert call.code() == grpc.StatusCode.UNAVAILABLE

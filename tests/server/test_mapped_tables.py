@@ -164,12 +164,25 @@ def test_a_file_that_changes_refuses_answers_until_another_version_comes(
 
     def is_reported() -> bool:
         (version,) = versions_of(stubs)
-        return version["error_code"] == "DATA_LOSS" and DATA in version["error"]
+        said = version["error_code"] == "DATA_LOSS" and DATA in version["error"]
+        return said and version["state"] == "END"
 
     wait_until(is_reported)
+    assert stubs.states()[1][0] == "END"
     shutil.copytree(saved, base_path / "tmp")
     (base_path / "tmp").rename(base_path / "2")
     wait_until(lambda: refusal(ask) is None)
+    assert ask().tobytes() == before
+
+
+def test_a_touched_file_serves_again_once_its_bytes_were_found_unchanged(
+    base_path: Path, stubs: Stubs, ask: Callable[..., np.ndarray]
+):
+    before = ask().tobytes()
+    (base_path / "1" / DATA).touch()
+    assert is_damaged(ask), "its bytes may have changed"
+    wait_until(lambda: stubs.states()[1][0] == "END")
+    wait_until(lambda: stubs.states()[1][0] == "AVAILABLE")
     assert ask().tobytes() == before
 
 

@@ -90,9 +90,9 @@ absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop) {
     sum = tsl::crc32c::Extend(sum, bytes, size);
   }
   if (tsl::crc32c::Mask(sum) != table.checksum) table.file->SetFailed();
-  absl::Status status = ToAbsl(table.file->Check());
-  if (!status.ok()) {
-    return absl::DataLossError(absl::StrCat("table ", table.name, ": ", status.message()));
+  if (table.file->has_failed()) {
+    return absl::DataLossError(
+        absl::StrCat("table ", table.name, ": ", table.file->Check().message));
   }
   table.is_checked = true;
   return absl::OkStatus();

@@ -1,7 +1,6 @@
 #include "server/engine/mapping/table_checks.h"
 
 #include <chrono>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,31 +36,57 @@ TableChecks::~TableChecks() { stop_.Set(); }
 
 void TableChecks::Run() {
   LowerThisThreadsPriority();
-  std::map<const MappedFile*, int64_t> touched;
-  for (const auto& table : tables_->tables()) touched[table->file.get()] = table->file->touched();
-  CheckAll();
+  Changes seen;
+  for (const auto& table : tables_->tables()) seen[table->file.get()] = table->file->changed();
+  CheckAll(seen);
   while (!stop_.WaitFor(std::chrono::seconds(1))) {
-    tables_->Check().IgnoreError();  // detects a change while no request runs
-    for (const auto& table : tables_->tables()) {
-      int64_t& seen = touched[table->file.get()];
-      if (table->file->touched() != seen) table->is_checked = false;
-    }
-    for (auto& [file, times] : touched) times = file->touched();
-    CheckAll();
+    // While a file is written to, reading it again is no use.
+    if (!SeeChanges(&seen)) CheckAll(seen);
   }
 }
 
-void TableChecks::CheckAll() {
+// Marks the tables of files that have changed since `seen`, and updates it. Returns whether any
+// has. Also detects changes while no request runs.
+bool TableChecks::SeeChanges(Changes* seen) {
+  const Changes before = *seen;
   std::string damage;
   for (const auto& table : tables_->tables()) {
-    absl::Status status =
-        table->is_checked ? ToAbsl(table->file->Check()) : CheckBytes(*table, stop_);
+    const MappedFile* const file = table->file.get();
+    if ((*seen)[file] == before.at(file)) {
+      if (Status status = file->Check(); !status.ok()) damage = std::move(status.message);
+      (*seen)[file] = file->changed();
+    }
+    if ((*seen)[file] != before.at(file)) table->is_checked = false;
+  }
+  if (!damage.empty()) SetDamage(std::move(damage));
+  return *seen != before;
+}
+
+void TableChecks::CheckAll(const Changes& seen) {
+  std::string damage;
+  for (const auto& table : tables_->tables()) {
+    const absl::Status status = table->is_checked ? absl::OkStatus() : CheckBytes(*table, stop_);
     if (stop_.IsSet()) return;
     if (!status.ok()) damage = std::string(status.message());
   }
+  for (const auto& [file, changed] : seen) {
+    file->Accept(changed);
+    if (Status status = file->Check(); !status.ok()) damage = std::move(status.message);
+  }
+  SetDamage(std::move(damage));
+}
+
+void TableChecks::SetDamage(std::string damage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (damage_.empty() && !damage.empty()) LogError(damage);
+  if (!damage_.empty() && damage.empty())
+    LogInfo("the tables are as they were saved: serves again");
   damage_ = std::move(damage);
+}
+
+std::string TableChecks::damage() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return damage_;
 }
 
 TableMemory TableChecks::memory() const {
@@ -72,8 +97,7 @@ TableMemory TableChecks::memory() const {
     memory.resident += table->file->Resident(table->offset, table->size);
     if (table->is_checked) memory.checked += size;
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  memory.damage = damage_;
+  memory.damage = damage();
   return memory;
 }
 

@@ -3,6 +3,8 @@
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
 
+#include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -15,7 +17,8 @@ namespace colcast::engine {
 
 class TableChecks {
  public:
-  // Checks each table once, and again after its file was touched. If the tables exceed `available`
+  // Checks each table once, and again after its file was touched; until then, a file with a new
+  // modification time answers nothing. If the tables exceed `available`
   // bytes, a check evicts what it reads, so that the rows that requests need stay in memory.
   explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables,
                        int64_t available = AvailableMemory());
@@ -23,10 +26,16 @@ class TableChecks {
   ~TableChecks();
 
   TableMemory memory() const;
+  // Why the tables cannot be used; empty if they can.
+  std::string damage() const;
 
  private:
+  using Changes = std::map<const tables::MappedFile*, int64_t>;  // MappedFile::changed()
+
   void Run();
-  void CheckAll();
+  bool SeeChanges(Changes* seen);
+  void CheckAll(const Changes& seen);
+  void SetDamage(std::string damage);
 
   const tensorflow::core::RefCountPtr<MappedTables> tables_;
   StopFlag stop_;

@@ -57,5 +57,19 @@ TEST_F(TableChecksTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
   WaitUntil([&] { return !checks.memory().damage.empty(); });
 }
 
+TEST_F(TableChecksTest, ATouchedFileIsUsedAgainOnceItsBytesAreTheOnesSaved) {
+  const auto session = Restored();
+  const auto tables = MappedTables::Of(session.get());
+  const TableChecks checks(MappedTables::Of(session.get()));
+  WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
+  std::filesystem::last_write_time(
+      data_, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_FALSE(tables->Check().ok());
+  WaitUntil([&] { return !checks.damage().empty(); });
+  WaitUntil([&] { return checks.damage().empty(); });
+  EXPECT_TRUE(tables->Check().ok());
+  EXPECT_EQ(checks.memory().checked, 2 * kBytes);
+}
+
 }  // namespace
 }  // namespace colcast::engine

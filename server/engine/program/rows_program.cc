@@ -31,8 +31,7 @@ absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
   const bool runs = stage_.LookFor(&rows, &gain) && gain;
   absl::Status status = absl::OkStatus();
   if (runs) status = stage_.Complete(&rows, &tensors);
-  rows.columns.clear();  // do not keep pointers into the request
-  rows.found.clear();
+  Stage::End(&rows);
   if (!status.ok()) return status;
   if (!runs) return false;
   stage_.signature().NoRows(*batch.outputs, result);  // sets the output names

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "server/base/scratch.h"
 #include "server/engine/input.h"
 #include "server/engine/rows.h"
 #include "server/states/key.h"
@@ -299,6 +300,23 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
   if (status.ok()) status = CheckRows(result->aliases, result->tensors, num_running);
   if (num_running > kMostKeptRows) rows->feeds.clear();
   return status;
+}
+
+void Stage::End(Rows* rows) {
+  constexpr double kMostElements = kMostKeptBytes / sizeof(int64_t);
+  bool is_large = rows->count > kMostElements / 16;
+  for (const Input* const column : rows->columns) {
+    double elements = 1;
+    if (column == nullptr) continue;
+    for (const int64_t dim : column->dims()) elements *= static_cast<double>(dim);
+    is_large |= elements > kMostElements;
+  }
+  if (is_large) {
+    *rows = Rows();
+  } else {
+    rows->columns.clear();
+    rows->found.clear();
+  }
 }
 
 void Stage::Keep(const std::vector<Tensor>& made, Rows* rows) {

@@ -97,6 +97,9 @@ class Stage {
 
   // Prepares for `count` rows; the caller sets their columns next, then their readers.
   void Begin(int64_t count, Rows* rows) const;
+  // Drops pointers to the message and the states, which do not outlive the request, and all memory
+  // if the request was large.
+  static void End(Rows* rows);
 
   // Groups the rows by the longest lists of the requests that read them. Returns false if this
   // stage cannot compute them: see LengthGroups::Set(), or if their states differ in shape.

@@ -99,6 +99,25 @@ TEST_F(StageTest, RowsWithoutKeysAreComputedAndNotKept) {
   EXPECT_EQ(stage_.stats().states, 0);
 }
 
+TEST_F(StageTest, AThreadKeepsNoMemoryOfALargeRequest) {
+  Stage::Rows rows = Rows({1, 2});
+  rows.keys.reserve(2);
+  Stage::End(&rows);
+  EXPECT_GE(rows.keys.capacity(), 2);
+  EXPECT_THAT(rows.columns, IsEmpty());
+  rows.count = 1 << 20;
+  Stage::End(&rows);
+  EXPECT_EQ(rows.keys.capacity(), 0) << "many rows";
+  Column list;
+  list.dims = {1, 1 << 24};
+  const Input input(list);
+  rows = Rows({1});
+  rows.keys.reserve(2);
+  rows.columns[0] = &input;
+  Stage::End(&rows);
+  EXPECT_EQ(rows.keys.capacity(), 0) << "one row with a long list";
+}
+
 TEST_F(StageTest, RowsOfTheSameKeyAreMergedIfEnoughRepeat) {
   Stage::Rows rows = Rows({5, 6, 5, 6});
   std::vector<int64_t> index;

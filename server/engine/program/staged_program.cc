@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/scratch.h"
 #include "server/engine/program/gathered_rows.h"
 #include "server/engine/rows.h"
 
@@ -138,11 +139,10 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
   return grouped;
 }
 
-// Drops pointers to the message and the states, which do not outlive the request.
 void StagedProgram::End(Scratch* scratch) const {
-  for (Stage::Rows& rows : scratch->rows) {
-    rows.columns.clear();
-    rows.found.clear();
+  for (Stage::Rows& rows : scratch->rows) Stage::End(&rows);
+  for (std::vector<int64_t>& merged : scratch->merged) {
+    const FreeIfLarge free_merged(&merged);
   }
 }
 
