@@ -109,7 +109,7 @@ def _deltas(
     listed = served["versions"][0]["tables"]["tables"]
     mapped = {one["name"] for one in listed if not one["in_memory_because"]}
     tables = variables_of(model.base_path / "1").values()
-    table = next(one for one in tables if one.name in mapped)
+    table = next(one for one in tables if one.name in mapped and len(one.shape) == 2)
     rows, width = table.shape
     ids = np.arange(0, rows, 2)
     generations, frames = [cases_of(model, SIZES, original=original)], []
