@@ -1,5 +1,6 @@
 """Requests by key to a real server get the same answers as requests with features."""
 
+import json
 import os
 import signal
 import threading
