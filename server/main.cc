@@ -137,7 +137,7 @@ class Ending {
 
  private:
   const char* const what_;
-  inline static std::atomic<const char*> last_{"requests are still being answered"};
+  inline static std::atomic<const char*> last_{"a model is still running"};
 };
 
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
