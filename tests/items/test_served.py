@@ -1,6 +1,5 @@
 """Requests by key to a real server get the same answers as requests with features."""
 
-import json
 import os
 import signal
 import threading
@@ -286,46 +285,3 @@ def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path)
         assert code == "FAILED_PRECONDITION"
         assert str(tmp_path / "none") in message
         assert len(score(stubs, features, "columnar_late")) == 5
-
-
-def test_a_huge_file_is_refused_by_its_header_and_a_stop_ends_its_read(
-    base: Path, tmp_path: Path
-) -> None:
-    size = 2 << 30
-
-    def publish(version: int, header: bytes) -> None:
-        folder = tmp_path / f"{version}"
-        folder.mkdir()
-        with (folder / "new").open("wb") as file:
-            file.write(len(header).to_bytes(8, "little") + header)
-            file.truncate(size)
-        (folder / "new").rename(folder / "table.safetensors")
-
-    def read_bytes() -> int:
-        lines = Path(f"/proc/{server.pid}/io").read_text().split("\n")
-        return int(next(line.split()[1] for line in lines if line.startswith("rchar")))
-
-    publish(1, b"")
-    metadata = {
-        "format": "colcast-items",
-        "format_version": "1",
-        "kind": "table",
-        "features": "[]",
-        "model_domain": "item",
-        "key": "item_key",
-        "key_dtype": "int64",
-        "checksum": "0",
-        "rows": "1",
-        "created": "1",
-    }
-    config = tmp_path / "tables.config"
-    config.write_text(f'table {{ model: "ranker" key: "item_key" base_path: "{tmp_path}" {POLL} }}')
-    flags = [f"--item_table_config_file={config}", "--drain_timeout_seconds=5"]
-    with ServerProcess("ranker", base / "served", flags) as server:
-        assert "table.safetensors: offset 8: the header is not a JSON object" in server.log()
-        assert read_bytes() < size
-        before = read_bytes()
-        publish(2, json.dumps({"__metadata__": metadata}).encode())
-        wait_until(lambda: read_bytes() > before + (64 << 20))
-        assert server.stop() == 0
-        assert "after --drain_timeout_seconds" not in server.log()
