@@ -14,13 +14,13 @@
 namespace colcast::engine {
 
 TableMemory TensorFlowModel::tables() const {
-  TableMemory memory = table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
+  TableMemory memory = table_reader_ == nullptr ? TableMemory() : table_reader_->memory();
   if (table_deltas_ != nullptr) table_deltas_->AddTo(&memory);
   return memory;
 }
 
 std::string TensorFlowModel::damage() const {
-  return table_checks_ == nullptr ? std::string() : table_checks_->damage();
+  return table_reader_ == nullptr ? std::string() : table_reader_->damage();
 }
 
 ModelStats TensorFlowModel::stats() const {

@@ -1,4 +1,4 @@
-#include "server/engine/mapping/table_checks.h"
+#include "server/engine/mapping/table_reader_thread.h"
 
 #include <chrono>
 #include <utility>
@@ -28,13 +28,13 @@ tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
 
 }  // namespace
 
-TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
+TableReaderThread::TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
     : tables_(ReadWithin(available, std::move(tables))),
       thread_("checks of tables", [this] { Run(); }) {}
 
-TableChecks::~TableChecks() { stop_.Set(); }
+TableReaderThread::~TableReaderThread() { stop_.Set(); }
 
-void TableChecks::Run() {
+void TableReaderThread::Run() {
   LowerThisThreadsPriority();
   Changes seen;
   for (const auto& table : tables_->tables()) seen[table->file.get()] = table->file->changed();
@@ -47,7 +47,7 @@ void TableChecks::Run() {
 
 // Marks the tables of files that have changed since `seen`, and updates it. Returns whether any
 // has. Also detects changes while no request runs.
-bool TableChecks::SeeChanges(Changes* seen) {
+bool TableReaderThread::SeeChanges(Changes* seen) {
   const Changes before = *seen;
   std::string damage;
   for (const auto& table : tables_->tables()) {
@@ -62,7 +62,7 @@ bool TableChecks::SeeChanges(Changes* seen) {
   return *seen != before;
 }
 
-void TableChecks::CheckAll(const Changes& seen) {
+void TableReaderThread::CheckAll(const Changes& seen) {
   std::string damage;
   for (const auto& table : tables_->tables()) {
     const absl::Status status = table->is_checked ? absl::OkStatus() : CheckBytes(*table, stop_);
@@ -76,7 +76,7 @@ void TableChecks::CheckAll(const Changes& seen) {
   SetDamage(std::move(damage));
 }
 
-void TableChecks::SetDamage(std::string damage) {
+void TableReaderThread::SetDamage(std::string damage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (damage_.empty() && !damage.empty()) LogError(damage);
   if (!damage_.empty() && damage.empty())
@@ -84,12 +84,12 @@ void TableChecks::SetDamage(std::string damage) {
   damage_ = std::move(damage);
 }
 
-std::string TableChecks::damage() const {
+std::string TableReaderThread::damage() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return damage_;
 }
 
-TableMemory TableChecks::memory() const {
+TableMemory TableReaderThread::memory() const {
   TableMemory memory;
   for (const auto& table : tables_->tables()) {
     const auto size = static_cast<int64_t>(table->size);
