@@ -206,7 +206,7 @@ TEST_F(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
 }
 
 TEST(FastRewritesTest, AreNotTriedOnACpuWithoutTheirInstructions) {
-  EXPECT_EQ(FastRewrites({}).size(), HasBfloat16Products() ? 3 : 2);
+  EXPECT_EQ(FastRewrites({}).size(), HasBfloat16Products() ? 2 : 1);
 }
 
 }  // namespace
