@@ -28,7 +28,8 @@ tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
 
 }  // namespace
 
-TableReaderThread::TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
+TableReaderThread::TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
+                                     int64_t available)
     : tables_(ReadWithin(available, std::move(tables))),
       thread_("checks of tables", [this] { Run(); }) {}
 

@@ -57,7 +57,7 @@ TEST_F(TableReaderThreadTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTim
   WaitUntil([&] { return !checks.memory().damage.empty(); });
 }
 
-TEST_F(TableChecksTest, ATouchedFileIsUsedAgainOnceItsBytesAreTheOnesSaved) {
+TEST_F(TableReaderThreadTest, ATouchedFileIsUsedAgainOnceItsBytesAreTheOnesSaved) {
   const auto session = Restored();
   const auto tables = MappedTables::Of(session.get());
   const TableReaderThread checks(MappedTables::Of(session.get()));
