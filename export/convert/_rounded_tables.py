@@ -17,7 +17,7 @@ from colcast.export.graph._sessions import session_config
 _Floats = npt.NDArray[np.float32]
 _Tensors = dict[str, npt.NDArray[Any]]
 
-# The server rounds with the same constants (server/engine/rewrites/rounded_rows.cc), bit for bit.
+# The rows are those of server/engine/rewrites/int8_table.h.
 _LEAST_BYTES = 1 << 20
 _LARGEST = np.float32(127)
 _MOST_LOST = np.float32(0.02)
@@ -74,7 +74,7 @@ def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]
         halves = np.where(fits, (least.view(np.uint32) + np.uint32(0xFFFF)) >> 16, _KEPT)
         scales = (halves.astype(np.uint32) << 16).view(np.float32)
         inverses = np.where(fits & (largest > 0), np.float32(1) / scales, np.float32(0))
-        # The product is exact in float64, as in the server's fused multiply-add.
+        # The product is exact in float64.
         whole = np.rint(values.astype(np.float64) * inverses[:, None])
         whole = np.where(fits[:, None], whole, 0).astype(np.int8)
         is_kept = ~fits | ((largest > 0) & ~_is_close(values, whole, scales))
@@ -87,10 +87,7 @@ def _round(values: _Floats) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]
 def _is_close(
     values: _Floats, whole: npt.NDArray[np.int8], scales: _Floats
 ) -> npt.NDArray[np.bool_]:
-    """Whether rounding keeps each row's small values accurate.
-
-    Sums in the same order as the server, so that both decide alike.
-    """
+    """Whether rounding keeps each row's small values accurate."""
     total, lost, largest = np.zeros((3, len(values)), np.float32)
     for column in range(values.shape[1]):
         value = np.abs(values[:, column] / scales)

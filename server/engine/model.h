@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,6 @@
 #include "server/engine/program/stage.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/record/row_record.h"
-#include "server/engine/rewrites/float32_tables.h"
 #include "server/engine/rewrites/impure_signatures.h"
 #include "server/engine/rewrites/needed_graph.h"
 #include "server/engine/rewrites/rewrite.h"
@@ -127,7 +127,7 @@ class TensorFlowModel final : public Model {
   ProgramsByName programs_;
   std::map<std::string, ServedSignature, std::less<>> served_;
   Impurities impure_;
-  TablesInUse tables_;
+  std::set<std::string> int8_tables_;  // variables whose int8 form is mapped
   MappedVariables mapped_;
   std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
   std::unique_ptr<TableDeltas> table_deltas_;  // null with --map_tables=off

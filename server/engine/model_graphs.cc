@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/engine/mapping/rounded_files.h"
+#include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
 #include "server/engine/rewrites/choice_file.h"
 #include "server/engine/rewrites/rewrite.h"
@@ -91,27 +91,23 @@ SignatureGraphs TensorFlowModel::GraphsToServe(const NeededGraphs& needed) {
 absl::StatusOr<RewrittenSignatures> TensorFlowModel::RewrittenBy(const ChoiceFile& choice,
                                                                  const MetaGraphDef& saved,
                                                                  const SignatureGraphs& graphs) {
-  auto rewritten =
-      RewriteAll(saved, graphs, impure_, choice, FastRewrites(tables_.only_looked_up()));
-  if (!rewritten.ok() || !options_.map_tables) return rewritten;
-  RowTypes rounded;
-  for (const auto& [name, one] : *rewritten) {
-    rounded.merge(ReadBy(one.graph, saved_signatures_.at(name)).rounded);
+  if (choice.rewrites.count(kInt8Tables) > 0) {
+    absl::StatusOr<Int8Files> mapped = absl::FailedPreconditionError("--map_tables is off");
+    if (options_.map_tables) {
+      mapped = MapInt8Tables(directory_, VariablesOf(saved.graph_def()), sessions_->restored());
+    }
+    if (mapped.ok()) int8_tables_ = std::move(mapped->tables);
+    description_.notes.push_back(
+        mapped.ok() ? std::move(mapped->note)
+                    : absl::StrCat("tables stay in float32: ", mapped.status().message()));
   }
-  auto note = MapRoundedTables(directory_, rounded, sessions_->restored());
-  if (note.ok()) {
-    if (!note->empty()) description_.notes.push_back(*std::move(note));
-    return rewritten;
-  }
-  description_.notes.push_back(absl::StrCat("tables stay in float32: ", note.status().message()));
-  return RewriteAll(saved, graphs, impure_, choice, FastRewrites({}));
+  return RewriteAll(saved, graphs, impure_, choice, FastRewrites(int8_tables_));
 }
 
 RewrittenSignatures TensorFlowModel::Rewritten(const MetaGraphDef& saved,
                                                const SignatureGraphs& graphs) {
   if (options_.graph_optimization == GraphOptimization::kOff || sessions_->shared()) return {};
   if (options_.graph_optimization == GraphOptimization::kFast) {
-    tables_ = TablesInUse(saved, options_.unserved_signatures);
     const std::string key = GraphKey(saved, graphs);
     ChoiceFile choice;
     const Status found = FindChoice(options_.graph_choices, key, &choice);

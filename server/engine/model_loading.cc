@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/checkpoint.h"
 #include "server/engine/in_parallel.h"
+#include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/row_record.h"
@@ -102,8 +103,6 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   SetOneRowInputs(graphs, &by_name);
   RunApart(&by_name);
   AddSignatures(graphs, rewritten, by_name, waiting);
-  for (std::string& note : tables_.Drop(sessions_->restored()))
-    description_.notes.push_back(std::move(note));
   ServeMapped();
   programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options_);
   AddNotes(records);
@@ -165,7 +164,6 @@ struct TensorFlowModel::Added {
   std::unique_ptr<Signature> signature;
   absl::Status status;
   const RewrittenSignature* rewritten = nullptr;  // null if it runs as saved
-  TablesRead tables;                              // read by its rewritten graph
   std::string note;
 };
 
@@ -187,10 +185,14 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
                  found == rewritten.end() ? nullptr : &found->second,
                  !absl::c_linear_search(waiting, name));
   });
+  std::map<std::string, TablesRead> read;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const std::string& name = jobs[i].first;
     Added& added = all[i];
-    tables_.Serve(name, added.rewritten == nullptr ? nullptr : &added.tables);
+    if (!int8_tables_.empty()) {
+      const GraphDef& graph = added.rewritten == nullptr ? *jobs[i].second : added.rewritten->graph;
+      read[name] = ReadBy(graph, saved_signatures_.at(name));
+    }
     if (!added.note.empty()) description_.notes.push_back(std::move(added.note));
     if (added.rewritten != nullptr) description_.graphs.push_back({name, added.rewritten->says});
     if (added.status.ok()) {
@@ -202,6 +204,9 @@ void TensorFlowModel::AddSignatures(const SignatureGraphs& graphs,
           absl::StrCat("signature \"", name, "\" is not served: ", added.status.message()));
     }
   }
+  for (std::string& note : KeepReadForms(int8_tables_, read, sessions_->restored())) {
+    description_.notes.push_back(std::move(note));
+  }
 }
 
 TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRecord& record,
@@ -210,11 +215,7 @@ TensorFlowModel::Added TensorFlowModel::Add(const std::string& name, const RowRe
   Added added;
   const tensorflow::SignatureDef& declared = saved_signatures_.at(name);
   if (rewritten != nullptr) {
-    added.tables = ReadBy(rewritten->graph, declared);
     added.status = MakeSignature(declared, record, rewritten->graph, prepared, &added.signature);
-    if (added.status.ok()) {
-      added.status = MakeRoundedTables(added.tables.rounded, sessions_->restored());
-    }
     added.note = absl::StrCat("signature \"", name, "\": ", rewritten->says);
     if (added.status.ok()) {
       added.rewritten = rewritten;

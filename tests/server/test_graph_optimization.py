@@ -19,7 +19,6 @@ from colcast.loadtest.tune import graphs as tune_graphs
 from colcast.zoo import wide
 from colcast.zoo.columnar import columnar
 
-from ..models.saving import save_graph
 from .metrics_page import status
 from .servers import AS_SAVED, Stubs
 
@@ -197,57 +196,3 @@ def test_a_tuned_choice_is_applied_to_every_signature(
     )
     assert one.tobytes() != other.tobytes()
     np.testing.assert_allclose(other, one, atol=0.005)
-
-
-v1 = tf.compat.v1
-
-ROWS, WIDTH, LIST = 20_000, 64, 12
-# Sums of random numbers cancel out, so relative differences exceed those of trained models.
-TOLERANCE = 0.05
-ALONE = "2 tables in int8 alone: 0.0102 GB freed"
-
-
-def save(directory: Path) -> None:
-    """Saves a model with lookups and sums of lists, which a single op can do in far less time."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        ids = {name: v1.placeholder(tf.int64, [None, None], name) for name in ("user", "item")}
-        rows = []
-        for name, column in ids.items():
-            spread = v1.random_uniform_initializer(-1, 1, seed=len(name))
-            table = v1.get_variable(name, [ROWS, WIDTH], initializer=spread, use_resource=True)
-            of_list = tf.gather(table, tf.math.floormod(column, ROWS))
-            rows.append(tf.reduce_sum(of_list, 1))
-        weights = v1.get_variable(
-            "weights",
-            [2 * WIDTH, 1],
-            initializer=v1.random_uniform_initializer(seed=1),
-            use_resource=True,
-        )
-        score = tf.squeeze(tf.matmul(tf.concat(rows, 1), weights), 1)
-        signatures = {
-            "serving_default": v1.saved_model.predict_signature_def(ids, {"score": score})
-        }
-        session.run(v1.global_variables_initializer())
-        save_graph(directory, session, signatures)
-
-
-def lists(candidates: int) -> dict[str, np.ndarray]:
-    random = np.random.default_rng(candidates)
-    return {name: random.integers(0, 1 << 40, (candidates, LIST)) for name in ("user", "item")}
-
-
-def test_scores_stay_close_and_float32_is_given_back(tmp_path: Path, serve_fast, choices: Path):
-    base_path = tmp_path / "int8"
-    save(base_path / "1")
-    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
-    expected = {
-        n: model(**{name: tf.constant(ids) for name, ids in lists(n).items()})["score"].numpy()
-        for n in (1, 7, 300)
-    }
-    write_choice(choices, serve_fast, base_path, ["int8 tables"])
-    stubs = serve_fast(base_path)
-    assert ALONE in log_of(stubs)
-    for candidates, scores in expected.items():
-        got = stubs.predict(lists(candidates))["score"]
-        np.testing.assert_allclose(got, scores, atol=TOLERANCE * np.abs(scores).max())
-        assert got.tobytes() != scores.tobytes()

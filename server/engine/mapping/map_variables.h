@@ -45,7 +45,7 @@ class MappedVariables {
   // bytes differ from those saved.
   absl::Status CopyOthers(tensorflow::Session* session);
 
-  // Drops the tables whose variables were freed, because signatures read only their rounded forms.
+  // Drops the tables whose variables were freed, because signatures read them in int8 only.
   void DropFreed(tensorflow::Session* session);
 
   // The variables' tables, to which deltas may apply.

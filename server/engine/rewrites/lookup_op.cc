@@ -103,8 +103,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("table", &tables));
     OP_REQUIRES_OK(construction, construction->GetAttr("rows_of", &rows));
     OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
-    OP_REQUIRES_OK(construction, construction->GetAttr("rounded", &rounded_));
-    OP_REQUIRES_OK(construction, construction->GetAttr("row_type", &row_type_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("int8", &int8_));
     tensorflow::DataTypeVector table_types;
     OP_REQUIRES_OK(construction, construction->GetAttr("tables_types", &table_types));
     variables_ = std::make_unique<TableVariables>(table_types.size());
@@ -117,8 +116,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
 
   void Compute(OpKernelContext* context) override {
     std::vector<LookupTable> tables;
-    OP_REQUIRES_OK(
-        context, ReadLookupTables(context, type_, rounded_, row_type_, variables_.get(), &tables));
+    OP_REQUIRES_OK(context, ReadLookupTables(context, type_, int8_, variables_.get(), &tables));
     std::vector<Part> parts;
     OP_REQUIRES_OK(context, FindParts(context, tables, &parts));
     const int64_t rows = parts.front().rows;
@@ -225,8 +223,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   void Look(const Part& part, absl::Span<const int64_t> ids, absl::Span<const float> weights,
             int64_t rows, OutputRows output) const {
     const bool is_gather = part.feature->chain.result == Result::kGather;
-    if (const RoundedTable* const rounded = part.table->rounded.get(); rounded != nullptr) {
-      return is_gather ? rounded->Gather(ids, output) : rounded->Sum(ids, rows, output);
+    if (const Int8Table* const int8 = part.table->int8.get(); int8 != nullptr) {
+      return is_gather ? int8->Gather(ids, output) : int8->Sum(ids, rows, output);
     }
     const char* const table = static_cast<const char*>(part.table->values.data());
     if (is_gather) {
@@ -240,8 +238,8 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
   }
 
   std::vector<Feature> features_;
-  DataType type_, row_type_;
-  std::vector<int> rounded_;  // positions of tables read rounded to `row_type_`
+  DataType type_;
+  std::vector<int> int8_;  // positions of tables read in int8
   std::unique_ptr<TableVariables> variables_;
 };
 
@@ -261,8 +259,7 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("lookups: list(string)")
     .Attr("joined_shape: shape")
     .Attr("fed_shape: shape")
-    .Attr("rounded: list(int) = []")
-    .Attr("row_type: {int8, bfloat16} = DT_INT8")
+    .Attr("int8: list(int) = []")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       // The optimizer does not know the shapes of fed tensors. It orders multiplications by shape,
       // so bits would change if it knew more about this op's output than about the Concat's.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/rounded_tables.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace colcast::engine {
@@ -15,14 +14,11 @@ using tensorflow::Tensor;
 using tensorflow::Var;
 using tensorflow::core::RefCountPtr;
 
-absl::Status ReadRounded(OpKernelContext* context, const Tensor& input,
-                         tensorflow::DataType row_type, RoundedTables* tables, LookupTable* table) {
-  const auto& handle = input.scalar<tensorflow::ResourceHandle>()();
-  auto found =
-      tables->Find(handle.container(), handle.name(), row_type, context->resource_manager());
+absl::Status ReadInt8(const Tensor& input, const Int8Tables& tables, LookupTable* table) {
+  auto found = tables.Find(input.scalar<tensorflow::ResourceHandle>()().name());
   if (!found.ok()) return found.status();
-  table->rounded = *std::move(found);
-  table->changed = tables::ReadsGeneration::Of(table->rounded->values());
+  table->int8 = *std::move(found);
+  table->changed = tables::ReadsGeneration::Of(table->int8->values());
   return absl::OkStatus();
 }
 
@@ -53,23 +49,23 @@ absl::Status TableVariables::Find(OpKernelContext* context, int table, const Ten
 }
 
 absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType type,
-                              absl::Span<const int> rounded, tensorflow::DataType row_type,
-                              TableVariables* variables, std::vector<LookupTable>* tables) {
+                              absl::Span<const int> int8, TableVariables* variables,
+                              std::vector<LookupTable>* tables) {
   tensorflow::OpInputList inputs;
   if (absl::Status status = context->input_list("tables", &inputs); !status.ok()) return status;
   tables->resize(inputs.size());
-  RefCountPtr<RoundedTables> forms;
-  if (!rounded.empty()) {
-    auto found = RoundedTables::In(context->resource_manager());
+  RefCountPtr<Int8Tables> forms;
+  if (!int8.empty()) {
+    auto found = Int8Tables::In(context->resource_manager());
     if (!found.ok()) return found.status();
     forms = *std::move(found);
   }
   for (int i = 0; i < inputs.size(); ++i) {
     LookupTable& table = (*tables)[i];
     if (inputs[i].dtype() == tensorflow::DT_RESOURCE) {
-      const bool wanted = std::find(rounded.begin(), rounded.end(), i) != rounded.end();
+      const bool wanted = std::find(int8.begin(), int8.end(), i) != int8.end();
       RefCountPtr<Var> variable;
-      absl::Status status = wanted ? ReadRounded(context, inputs[i], row_type, forms.get(), &table)
+      absl::Status status = wanted ? ReadInt8(inputs[i], *forms, &table)
                                    : variables->Find(context, i, inputs[i], &variable);
       if (!status.ok()) return status;
       if (wanted) continue;

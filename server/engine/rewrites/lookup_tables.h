@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "server/engine/rewrites/rounded_table.h"
+#include "server/engine/rewrites/int8_table.h"
 #include "server/tables/overlay.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -16,15 +16,15 @@
 
 namespace colcast::engine {
 
-// A matrix: the current value of a tensor or variable, shared rather than copied, or its rounded
+// A matrix: the current value of a tensor or variable, shared rather than copied, or its int8
 // form.
 struct LookupTable {
-  tensorflow::Tensor values;                    // no elements if there is a rounded form
-  std::shared_ptr<const RoundedTable> rounded;  // may be null
-  const tables::Overlay* changed = nullptr;     // its rows changed by deltas; may be null
+  tensorflow::Tensor values;                 // no elements if there is an int8 form
+  std::shared_ptr<const Int8Table> int8;     // may be null
+  const tables::Overlay* changed = nullptr;  // its rows changed by deltas; may be null
 
-  int64_t rows() const { return rounded ? rounded->rows() : values.dim_size(0); }
-  int64_t width() const { return rounded ? rounded->width() : values.dim_size(1); }
+  int64_t rows() const { return int8 ? int8->rows() : values.dim_size(0); }
+  int64_t width() const { return int8 ? int8->width() : values.dim_size(1); }
 };
 
 // The variables of an op's tables, found by name once instead of in every run. Does not keep a
@@ -49,11 +49,11 @@ class TableVariables {
   std::vector<std::atomic<Known*>> known_;  // set once; null until found
 };
 
-// Reads the tables among the op's inputs. `rounded` lists the positions of variables to be read
-// rounded to `row_type`. Returns INVALID_ARGUMENT for a table that is not a matrix of `type`.
+// Reads the tables among the op's inputs. `int8` lists the positions of variables to be read in
+// int8. Returns INVALID_ARGUMENT for a table that is not a matrix of `type`.
 absl::Status ReadLookupTables(tensorflow::OpKernelContext* context, tensorflow::DataType type,
-                              absl::Span<const int> rounded, tensorflow::DataType row_type,
-                              TableVariables* variables, std::vector<LookupTable>* tables);
+                              absl::Span<const int> int8, TableVariables* variables,
+                              std::vector<LookupTable>* tables);
 
 }  // namespace colcast::engine
 

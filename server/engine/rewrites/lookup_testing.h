@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "server/engine/rewrites/int8_table.h"
 #include "server/engine/rewrites/rewrites.h"
+#include "server/engine/session_resources.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -29,6 +33,37 @@ using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
 inline constexpr int kRows = 20'000;
 inline constexpr int kWidth = 24;
+
+// Rounds a row-major matrix. Rows with NaN or infinity keep their floats.
+inline Int8Rows RoundedToInt8(const float* values, int64_t rows, int64_t width) {
+  const int64_t row_bytes = Int8Rows::kScaleBytes + width;
+  const std::shared_ptr<char> packed(new char[rows * row_bytes], std::default_delete<char[]>());
+  Int8Rows rounded{packed, {}};
+  for (int64_t id = 0; id < rows; ++id, values += width) {
+    char* const row = packed.get() + id * row_bytes;
+    float largest = 0;
+    bool is_kept = false;
+    for (int64_t i = 0; i < width; ++i) {
+      largest = std::max(largest, std::abs(values[i]));
+      is_kept |= !std::isfinite(values[i]);
+    }
+    if (is_kept) rounded.kept[id].assign(values, values + width);
+    const float least = is_kept ? std::numeric_limits<float>::quiet_NaN() : largest / 127;
+    uint32_t bits;
+    std::memcpy(&bits, &least, sizeof(bits));
+    const auto half = static_cast<uint16_t>((is_kept ? bits : bits + 0xffff) >> 16);
+    bits = static_cast<uint32_t>(half) << 16;
+    float scale;
+    std::memcpy(&scale, &bits, sizeof(scale));
+    std::memcpy(row, &half, sizeof(half));
+    for (int64_t i = 0; i < width; ++i) {
+      const bool is_zero = is_kept || scale == 0;
+      row[Int8Rows::kScaleBytes + i] =
+          static_cast<char>(is_zero ? 0 : std::lround(values[i] / scale));
+    }
+  }
+  return rounded;
+}
 
 // joined = the row `id` of the variable "table", beside the sum of its rows `list`.
 class LookupGraphTest : public ::testing::Test {
@@ -86,10 +121,10 @@ class LookupGraphTest : public ::testing::Test {
     return graph;
   }
 
-  GraphDef Rounded(tensorflow::DataType type = tensorflow::DT_INT8) {
+  GraphDef InInt8() {
     GraphDef graph = Original();
     EXPECT_EQ(*GroupLookups({}, &graph), 2);
-    EXPECT_EQ(*UseRoundedTables(type, {"table"}, {}, &graph), 1);
+    EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
     return graph;
   }
 
@@ -98,6 +133,11 @@ class LookupGraphTest : public ::testing::Test {
         tensorflow::NewSession(tensorflow::SessionOptions()));
     TF_CHECK_OK(session->Create(graph));
     TF_CHECK_OK(session->Run({{"values", Values(1)}}, {}, {"assign"}, nullptr));
+    const Tensor values = Values(1);
+    const float* const floats = values.flat<float>().data();
+    (*Int8Tables::In(*ResourcesOf(session.get())))
+        ->Add("table", std::make_shared<Int8Table>(floats, kRows, kWidth,
+                                                   RoundedToInt8(floats, kRows, kWidth)));
     return session;
   }
 
@@ -120,11 +160,6 @@ class LookupGraphTest : public ::testing::Test {
     SignatureDef declared;
     (*declared.mutable_outputs())["output"].set_name(output + ":0");
     return declared;
-  }
-
-  // The first value of row 1 of the table.
-  static float FirstOfRow1(tensorflow::Session* session) {
-    return Fetch(session, Requests({1}, 0))->flat<float>()(0);
   }
 
   tensorflow::Scope scope_;

@@ -59,26 +59,59 @@ void MoveWaits(const std::map<std::string, std::string>& moved, NodeDef* node) {
   for (std::string& input : kept) node->add_input(std::move(input));
 }
 
-NeededGraphs::NeededGraphs(const GraphDef& whole)
-    : whole_(whole), functions_(tensorflow::OpRegistry::Global(), whole.library()) {
-  for (const NodeDef& node : whole.node()) by_name_[node.name()] = &node;
+GraphView::GraphView(const GraphDef& graph) : graph_(graph) {
+  for (const NodeDef& node : graph.node()) nodes_[node.name()] = &node;
 }
 
-absl::StatusOr<GraphDef> NeededGraphs::Of(std::vector<std::string> names) const {
-  GraphDef needed;
-  std::set<std::string> seen;
-  while (!names.empty()) {
-    const std::string name = NodeOf(names.back());
-    names.pop_back();
-    if (!seen.insert(name).second) continue;
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) {
-      return absl::NotFoundError(absl::StrCat("the model's graph has no node \"", name, "\""));
+const NodeDef* GraphView::Find(std::string_view tensor) const {
+  const auto found = nodes_.find(NodeOf(tensor));
+  return found == nodes_.end() ? nullptr : found->second;
+}
+
+std::set<const NodeDef*> GraphView::Ancestors(std::vector<std::string> tensors,
+                                              const Follows& follows) const {
+  std::set<const NodeDef*> seen;
+  while (!tensors.empty()) {
+    const NodeDef* const node = Find(tensors.back());
+    tensors.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    for (int i = 0; i < node->input_size(); ++i) {
+      if (follows == nullptr || follows(*node, i)) tensors.push_back(node->input(i));
     }
-    names.insert(names.end(), found->second->input().begin(), found->second->input().end());
   }
+  return seen;
+}
+
+std::set<const NodeDef*> GraphView::Descendants(std::vector<const NodeDef*> nodes) const {
+  std::map<const NodeDef*, std::vector<const NodeDef*>> readers;
+  for (const NodeDef& node : graph_.node()) {
+    for (const std::string& input : node.input()) readers[Find(input)].push_back(&node);
+  }
+  std::set<const NodeDef*> seen;
+  while (!nodes.empty()) {
+    const NodeDef* const node = nodes.back();
+    nodes.pop_back();
+    if (!seen.insert(node).second) continue;
+    nodes.insert(nodes.end(), readers[node].begin(), readers[node].end());
+  }
+  return seen;
+}
+
+NeededGraphs::NeededGraphs(const GraphDef& whole)
+    : whole_(whole), functions_(tensorflow::OpRegistry::Global(), whole.library()), view_(whole) {}
+
+absl::StatusOr<GraphDef> NeededGraphs::Of(std::vector<std::string> names) const {
+  const std::set<const NodeDef*> found = view_.Ancestors(names);
+  for (const NodeDef* const node : found)
+    names.insert(names.end(), node->input().begin(), node->input().end());
+  for (const std::string& name : names) {
+    if (view_.Find(name) != nullptr) continue;
+    return absl::NotFoundError(
+        absl::StrCat("the model's graph has no node \"", NodeOf(name), "\""));
+  }
+  GraphDef needed;
   for (const NodeDef& node : whole_.node()) {
-    if (seen.count(node.name()) == 0) continue;
+    if (found.count(&node) == 0) continue;
     *needed.add_node() = node;
     // A colocation might name a node that is not needed; with one device it has no effect.
     needed.mutable_node()->rbegin()->mutable_attr()->erase("_class");

@@ -1,8 +1,10 @@
-// Extracts the part of a model's graph that a signature needs.
+// Finds nodes in a graph, and extracts the part of a model's graph that a signature needs.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +31,33 @@ std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
 // Whether each output of the signature is a dense tensor.
 bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
 
-// Renames a node's control inputs ("^node") as `moved` maps them.
+// Replaces each control input "^a" by "^b" where `moved` maps "^a" to "^b".
 void MoveWaits(const std::map<std::string, std::string>& moved, tensorflow::NodeDef* node);
+
+// A graph's nodes by name, and the nodes that read each.
+class GraphView {
+ public:
+  // Whether a node's input is followed.
+  using Follows = std::function<bool(const tensorflow::NodeDef& node, int input)>;
+
+  // `graph` must outlive this object.
+  explicit GraphView(const tensorflow::GraphDef& graph);
+
+  // The node of a tensor or control input; null if the graph has none.
+  const tensorflow::NodeDef* Find(std::string_view tensor) const;
+
+  // The nodes of these tensors, and all nodes on which they depend.
+  std::set<const tensorflow::NodeDef*> Ancestors(std::vector<std::string> tensors,
+                                                 const Follows& follows = nullptr) const;
+
+  // These nodes, and all nodes that depend on them.
+  std::set<const tensorflow::NodeDef*> Descendants(
+      std::vector<const tensorflow::NodeDef*> nodes) const;
+
+ private:
+  const tensorflow::GraphDef& graph_;
+  std::map<std::string, const tensorflow::NodeDef*, std::less<>> nodes_;
+};
 
 class NeededGraphs {
  public:
@@ -44,7 +71,7 @@ class NeededGraphs {
  private:
   const tensorflow::GraphDef& whole_;
   const tensorflow::FunctionLibraryDefinition functions_;
-  std::map<std::string, const tensorflow::NodeDef*> by_name_;
+  const GraphView view_;
 };
 
 }  // namespace colcast::engine

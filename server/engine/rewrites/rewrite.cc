@@ -26,15 +26,12 @@ std::vector<Rewrite> ExactRewrites() {
           {"grouped lookups", " lookups run as one op", GroupLookups}};
 }
 
-std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables) {
-  const auto rounding_to = [&tables](tensorflow::DataType type) {
-    return [tables, type](const std::set<std::string>& feeds, tensorflow::GraphDef* graph) {
-      return UseRoundedTables(type, tables, feeds, graph);
-    };
+std::vector<Rewrite> FastRewrites(const std::set<std::string>& int8_tables) {
+  const auto in_int8 = [int8_tables](const std::set<std::string>& feeds,
+                                     tensorflow::GraphDef* graph) {
+    return UseInt8Tables(int8_tables, feeds, graph);
   };
-  std::vector<Rewrite> rewrites = {
-      {"int8 tables", " tables in int8", rounding_to(tensorflow::DT_INT8)},
-      {"bfloat16 tables", " tables in bfloat16", rounding_to(tensorflow::DT_BFLOAT16)}};
+  std::vector<Rewrite> rewrites = {{kInt8Tables, " tables in int8", in_int8}};
   if (HasBfloat16Products()) {
     rewrites.push_back({"bfloat16 products", " products in bfloat16", UseBfloat16Products});
   }
@@ -76,37 +73,24 @@ bool CanBeRewritten(const GraphDef& graph) {
 }
 
 bool Rounds(const NodeDef& node) {
-  const auto rounded = node.attr().find("rounded");
+  const auto int8 = node.attr().find("int8");
   return node.op() == Bfloat16ProductOpName() ||
-         (rounded != node.attr().end() && rounded->second.list().i_size() > 0);
-}
-
-// The selected ops and all nodes that depend on them.
-std::set<std::string> Behind(const GraphDef& graph, bool (*is_one)(const NodeDef&)) {
-  std::map<std::string, std::vector<std::string>> readers;
-  std::vector<std::string> open;
-  for (const NodeDef& node : graph.node()) {
-    for (const std::string& input : node.input()) readers[NodeOf(input)].push_back(node.name());
-    if (is_one(node)) open.push_back(node.name());
-  }
-  std::set<std::string> behind;
-  while (!open.empty()) {
-    const std::string name = std::move(open.back());
-    open.pop_back();
-    if (!behind.insert(name).second) continue;
-    open.insert(open.end(), readers[name].begin(), readers[name].end());
-  }
-  return behind;
+         (int8 != node.attr().end() && int8->second.list().i_size() > 0);
 }
 
 // Refuses outputs that are not floats but depend on rounding, which could change them by more than
 // a little.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
-  const std::set<std::string> rounded = Behind(graph, Rounds);
+  const GraphView view(graph);
+  std::vector<const NodeDef*> rounding;
+  for (const NodeDef& node : graph.node()) {
+    if (Rounds(node)) rounding.push_back(&node);
+  }
+  const std::set<const NodeDef*> rounded = view.Descendants(std::move(rounding));
   for (const auto& [alias, info] : declared.outputs()) {
     const bool is_close =
         info.dtype() == tensorflow::DT_FLOAT || info.dtype() == tensorflow::DT_DOUBLE;
-    if (is_close || rounded.count(NodeOf(info.name())) == 0) continue;
+    if (is_close || rounded.count(view.Find(info.name())) == 0) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("output \"", alias, "\" is of ", tensorflow::DataTypeString(info.dtype()),
                      ", which must not change, but depends on rounded values"));

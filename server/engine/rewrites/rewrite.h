@@ -32,9 +32,12 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions this CPU lacks. `tables` are variables that may be read in rounded
-// form.
-std::vector<Rewrite> FastRewrites(const std::set<std::string>& tables);
+// out those whose instructions this CPU lacks. `int8_tables` are variables whose int8 rows are
+// mapped.
+std::vector<Rewrite> FastRewrites(const std::set<std::string>& int8_tables);
+
+// A rewrite's name in a choice file.
+inline constexpr char kInt8Tables[] = "int8 tables";
 
 // Maps a signature to the graph that it needs (needed_graph.h).
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;

@@ -34,14 +34,11 @@ absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, tensorflow:
 absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
                                              tensorflow::GraphDef* graph);
 
-// Makes the ColcastGroupedLookups that look up or sum rows of `variables` read them as `row_type`
-// (rounded_rows.h), instead of any other type. Control edges from reads of such a variable move to
-// the lookup. Scores stay close but not bit-identical. Returns the number of tables now read as
-// `row_type`.
-absl::StatusOr<int> UseRoundedTables(tensorflow::DataType row_type,
-                                     const std::set<std::string>& variables,
-                                     const std::set<std::string>& feeds,
-                                     tensorflow::GraphDef* graph);
+// Makes the ColcastGroupedLookups that look up or sum rows of `variables` read them in int8
+// (int8_table.h). Control edges from reads of such a variable move to the lookup. Scores stay close
+// but not bit-identical. Returns the number of tables now read in int8.
+absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
+                                  const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
 
 // Turns a float32 MatMul with a variable, some of its rows, or a constant into one
 // ColcastBfloat16Product (packed_product_op.h), together with the rows added to it and the Relu.

@@ -13,12 +13,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
-using RoundedLookupsTest = LookupGraphTest;
+using Int8LookupsTest = LookupGraphTest;
 
-TEST_F(RoundedLookupsTest, AreCloseToTensorFlows) {
-  const auto original = Start(Original()), rewritten = Start(Rounded());
+TEST_F(Int8LookupsTest, AreCloseToTensorFlows) {
+  const auto original = Start(Original()), rewritten = Start(InInt8());
   for (const int64_t list : {0, 1, 3, 40}) {
     for (const auto& ids : std::vector<std::vector<int64_t>>{{}, {0}, {5, 19'999, 5, 77}}) {
       const Feeds feeds = Requests(ids, list);
@@ -30,33 +29,8 @@ TEST_F(RoundedLookupsTest, AreCloseToTensorFlows) {
   }
 }
 
-TEST_F(RoundedLookupsTest, InBfloat16TheyAreThoseOfATableThatTensorFlowRounded) {
-  const auto original = Start(Original()), rewritten = Start(Rounded(tensorflow::DT_BFLOAT16));
-  Tensor values = Values(1);
-  for (float& value : absl::MakeSpan(values.flat<float>().data(), values.NumElements())) {
-    value = static_cast<float>(tensorflow::bfloat16(value));
-  }
-  TF_CHECK_OK(original->Run({{"values", values}}, {}, {"assign"}, nullptr));
-  for (const int64_t list : {0, 1, 3, 40}) {
-    const Feeds feeds = Requests({5, 19'999, 5, 77}, list);
-    const Tensor expected = *Fetch(original.get(), feeds), actual = *Fetch(rewritten.get(), feeds);
-    if (list < 16) {
-      EXPECT_EQ(actual.tensor_data(), expected.tensor_data());
-    } else {  // TensorFlow adds in another order
-      ExpectClose(actual, expected, 1e-5);
-    }
-  }
-}
-
-TEST_F(RoundedLookupsTest, TheLastRowTypeIsRead) {
-  GraphDef graph = Rounded(tensorflow::DT_INT8);
-  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_BFLOAT16, {"table"}, {}, &graph), 1);
-  EXPECT_THAT(ReadBy(graph, Fetching("joined")).rounded,
-              ElementsAre(Pair("table", tensorflow::DT_BFLOAT16)));
-}
-
-TEST_F(RoundedLookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
-  const auto original = Start(Original()), rewritten = Start(Rounded());
+TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
+  const auto original = Start(Original()), rewritten = Start(InInt8());
   for (const int64_t bad : {-1, kRows}) {
     const Feeds feeds = Requests({0, bad}, 1);
     for (tensorflow::Session* const session : {original.get(), rewritten.get()}) {
@@ -69,7 +43,7 @@ TEST_F(RoundedLookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
   }
 }
 
-TEST_F(RoundedLookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
+TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   GraphDef graph = Original();
   tensorflow::NodeDef* const wait = graph.add_node();
   wait->set_name("wait");
@@ -81,15 +55,14 @@ TEST_F(RoundedLookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
   result->add_input("joined");
   result->add_input("^wait");
   (*result->mutable_attr())["T"].set_type(tensorflow::DT_FLOAT);
-  EXPECT_THAT(TablesOnlyLookedUp(graph, {Fetching("result")}), ElementsAre("table"));
   EXPECT_EQ(*GroupLookups({}, &graph), 2);
-  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"table"}, {}, &graph), 1);
+  EXPECT_EQ(*UseInt8Tables({"table"}, {}, &graph), 1);
   EXPECT_THAT(ReadBy(graph, Fetching("result")).float32, ElementsAre());
   const auto session = Start(graph);
   EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
 }
 
-TEST_F(RoundedLookupsTest, ACheckBeforeTheTableIsReadStays) {
+TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
   ops::Assert(scope_.WithOpName("check"), ops::Const(scope_, false),
               std::vector<tensorflow::Output>{ops::Const(scope_, "refused here")});
   GraphDef graph = Original();
@@ -97,16 +70,16 @@ TEST_F(RoundedLookupsTest, ACheckBeforeTheTableIsReadStays) {
     if (node.name() == "read") node.add_input("^check");
   }
   ASSERT_EQ(*GroupLookups({}, &graph), 2);
-  ASSERT_TRUE(UseRoundedTables(tensorflow::DT_INT8, {"table"}, {}, &graph).ok());
+  ASSERT_TRUE(UseInt8Tables({"table"}, {}, &graph).ok());
   const absl::Status status = Fetch(Start(graph).get(), Requests({1}, 2)).status();
   EXPECT_THAT(status.message(), HasSubstr("refused here"));
 }
 
-TEST_F(RoundedLookupsTest, OtherVariablesStayAsTheyAre) {
+TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {
   GraphDef graph = Original();
   EXPECT_EQ(*GroupLookups({}, &graph), 2);
-  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"another"}, {}, &graph), 0);
-  EXPECT_EQ(*UseRoundedTables(tensorflow::DT_INT8, {"table"}, {"handle"}, &graph), 0);
+  EXPECT_EQ(*UseInt8Tables({"another"}, {}, &graph), 0);
+  EXPECT_EQ(*UseInt8Tables({"table"}, {"handle"}, &graph), 0);
 }
 
 }  // namespace

@@ -19,7 +19,6 @@ namespace {
 using tensorflow::DataType;
 using tensorflow::GraphDef;
 using tensorflow::NodeDef;
-using Nodes = std::map<std::string, const NodeDef*, std::less<>>;
 
 bool WaitsForAnother(const NodeDef& node) {
   return std::any_of(node.input().begin(), node.input().end(),
@@ -28,20 +27,19 @@ bool WaitsForAnother(const NodeDef& node) {
 
 // The variable that `tensor` is the value or the handle of. Returns null if there is none, or if
 // something that may fail, such as an Assert, must run before the variable is read.
-const NodeDef* VariableOf(const Nodes& nodes, const std::set<std::string>& feeds,
+const NodeDef* VariableOf(const GraphView& view, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
-    const auto found = nodes.find(NodeOf(tensor));
-    if (found == nodes.end() || feeds.count(found->first) > 0) return nullptr;
-    const NodeDef& node = *found->second;
-    if (node.op() == "VarHandleOp") return &node;
-    const bool passes = node.op() == "ReadVariableOp" || node.op() == "Identity";
-    if (!passes || node.input_size() == 0 || WaitsForAnother(node)) return nullptr;
-    tensor = node.input(0);
+    const NodeDef* const node = view.Find(tensor);
+    if (node == nullptr || feeds.count(node->name()) > 0) return nullptr;
+    if (node->op() == "VarHandleOp") return node;
+    const bool passes = node->op() == "ReadVariableOp" || node->op() == "Identity";
+    if (!passes || node->input_size() == 0 || WaitsForAnother(*node)) return nullptr;
+    tensor = node->input(0);
   }
 }
 
-// Whether all features that read the table could read it rounded.
+// Whether all features that read the table could read it in int8.
 bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t>& tables,
                int table) {
   for (size_t i = 0; i < chains.size(); ++i) {
@@ -56,13 +54,13 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; adds to `changed` each variable that it now reads in rounded form,
-// with the lookup's name.
-absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
+// Changes one grouped lookup; adds to `changed` each variable that it now reads in int8, with the
+// lookup's name.
+absl::Status UseIn(const GraphView& view, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,
                    std::map<std::string, std::string>* changed) {
   std::vector<std::string> chains;
-  std::vector<int32_t> tables, rounded;
+  std::vector<int32_t> tables, in_int8;
   std::vector<DataType> columns, types;
   DataType type;
   for (const absl::Status& status :
@@ -74,7 +72,7 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
   if (type != tensorflow::DT_FLOAT) return absl::OkStatus();
   for (size_t i = 0; i < types.size(); ++i) {
     std::string* const input = node->mutable_input(static_cast<int>(columns.size() + i));
-    const NodeDef* const variable = VariableOf(nodes, feeds, *input);
+    const NodeDef* const variable = VariableOf(view, feeds, *input);
     std::string name;
     if (variable == nullptr || !TryGetNodeAttr(*variable, "shared_name", &name) ||
         variables.count(name) == 0 || !CanBeRead(chains, tables, static_cast<int>(i))) {
@@ -82,43 +80,30 @@ absl::Status UseIn(const Nodes& nodes, const std::set<std::string>& variables,
     }
     *input = variable->name();
     types[i] = tensorflow::DT_RESOURCE;
-    rounded.push_back(static_cast<int32_t>(i));
+    in_int8.push_back(static_cast<int32_t>(i));
     changed->emplace(variable->name(), node->name());
   }
-  for (const char* const attribute : {"tables_types", "rounded"}) {
+  for (const char* const attribute : {"tables_types", "int8"}) {
     node->mutable_attr()->erase(attribute);
   }
   tensorflow::AddNodeAttr("tables_types", types, node);
-  tensorflow::AddNodeAttr("rounded", rounded, node);
+  tensorflow::AddNodeAttr("int8", in_int8, node);
   return absl::OkStatus();
-}
-
-// The given nodes, and all nodes on which they depend.
-std::set<std::string> Ancestors(const Nodes& nodes, std::vector<std::string> open) {
-  std::set<std::string> seen;
-  while (!open.empty()) {
-    const auto found = nodes.find(NodeOf(open.back()));
-    open.pop_back();
-    if (found == nodes.end() || !seen.insert(found->first).second) continue;
-    const auto& inputs = found->second->input();
-    open.insert(open.end(), inputs.begin(), inputs.end());
-  }
-  return seen;
 }
 
 // Moves control edges from reads of float32 tables to the lookup, so that those reads need not run.
 // `lookups` maps a variable to its lookup.
-void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
+void MoveWaits(const GraphView& view, const std::set<std::string>& feeds,
                const std::map<std::string, std::string>& lookups, GraphDef* graph) {
   std::vector<std::string> all;
   for (const auto& [variable, lookup] : lookups) all.push_back(lookup);
-  const std::set<std::string> needed = Ancestors(nodes, std::move(all));
+  const std::set<const NodeDef*> needed = view.Ancestors(std::move(all));
   for (NodeDef& node : *graph->mutable_node()) {
-    if (needed.count(node.name()) > 0) continue;
+    if (needed.count(view.Find(node.name())) > 0) continue;
     for (std::string& input : *node.mutable_input()) {
       std::string_view name = input;
       if (!absl::ConsumePrefix(&name, "^")) continue;
-      const NodeDef* const variable = VariableOf(nodes, feeds, name);
+      const NodeDef* const variable = VariableOf(view, feeds, name);
       if (variable == nullptr || variable->name() == name) continue;
       const auto found = lookups.find(variable->name());
       if (found != lookups.end()) input = absl::StrCat("^", found->second);
@@ -128,23 +113,21 @@ void MoveWaits(const Nodes& nodes, const std::set<std::string>& feeds,
 
 }  // namespace
 
-absl::StatusOr<int> UseRoundedTables(DataType row_type, const std::set<std::string>& variables,
-                                     const std::set<std::string>& feeds, GraphDef* graph) {
+absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
+                                  const std::set<std::string>& feeds, GraphDef* graph) {
   if (variables.empty()) return 0;
   const GraphDef before = *graph;
-  Nodes nodes;
-  for (const NodeDef& node : before.node()) nodes[node.name()] = &node;
+  const GraphView view(before);
   std::map<std::string, std::string> changed;  // variable -> lookup
   for (NodeDef& node : *graph->mutable_node()) {
     if (node.op() != GroupedLookupOpName()) continue;
-    absl::Status status = UseIn(nodes, variables, feeds, &node, &changed);
+    absl::Status status = UseIn(view, variables, feeds, &node, &changed);
     if (!status.ok()) {
       *graph = before;
       return status;
     }
-    (*node.mutable_attr())["row_type"].set_type(row_type);
   }
-  MoveWaits(nodes, feeds, changed, graph);
+  MoveWaits(view, feeds, changed, graph);
   return static_cast<int>(changed.size());
 }
 

@@ -1,4 +1,4 @@
-#include "server/engine/mapping/rounded_files.h"
+#include "server/engine/mapping/int8_files.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -6,26 +6,24 @@
 #include <functional>
 
 #include "server/engine/mapping/testing.h"
-#include "server/engine/rewrites/rounded_tables.h"
+#include "server/engine/rewrites/int8_table.h"
 #include "server/engine/session_resources.h"
 
 namespace colcast::engine {
 namespace {
 
-using tensorflow::DataType;
-using tensorflow::DT_BFLOAT16;
-using tensorflow::DT_INT8;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A version whose files keep the floats of row 2 of `first`.
-class RoundedFilesTest : public MappingTest {
+class Int8FilesTest : public MappingTest {
  protected:
   using Tensors = std::map<std::string, tensorflow::Tensor>;
 
-  RoundedFilesTest() {
+  Int8FilesTest() {
     std::filesystem::create_directories(directory_ + "/int8");
     std::vector<int8_t> rows(kRows * kRowBytes, 1);
     rows[2 * kRowBytes] = static_cast<int8_t>(0xc0);
@@ -38,28 +36,27 @@ class RoundedFilesTest : public MappingTest {
              {"kept_rows/first", AsTensor<float>({7, 8, 9}, {1, kWidth})}};
   }
 
-  static void Write(const Tensors& tensors, const std::string& files) {
-    tensorflow::BundleWriter writer(tensorflow::Env::Default(), files);
+  void Write(const Tensors& tensors) const {
+    tensorflow::BundleWriter writer(tensorflow::Env::Default(), files_);
     for (const auto& [name, tensor] : tensors) TF_CHECK_OK(writer.Add(name, tensor));
     TF_CHECK_OK(writer.Finish());
   }
-  void Write(const Tensors& tensors) const { Write(tensors, files_); }
   Tensors With(const std::string& name, const tensorflow::Tensor& tensor) const {
     Tensors changed = good_;
     changed[name] = tensor;
     return changed;
   }
 
-  absl::StatusOr<std::string> Map(const RowTypes& variables = {{"first", DT_INT8}}) const {
-    return MapRoundedTables(directory_, variables, session_.get());
+  absl::StatusOr<Int8Files> Map(const std::set<std::string>& variables = {"first"}) const {
+    return MapInt8Tables(directory_, variables, session_.get());
   }
-  std::shared_ptr<const RoundedTable> Table(const std::string& variable,
-                                            DataType type = DT_INT8) const {
-    tensorflow::ResourceMgr* const resources = *ResourcesOf(session_.get());
-    return *(*RoundedTables::In(resources))
-                ->Find(resources->default_container(), variable, type, resources);
+  absl::StatusOr<std::shared_ptr<const Int8Table>> Table(const std::string& variable) const {
+    return (*Int8Tables::In(*ResourcesOf(session_.get())))->Find(variable);
   }
-  static std::vector<float> RowOf(const RoundedTable& table, int64_t id) {
+  std::vector<std::string> Keep(const std::map<std::string, TablesRead>& served) const {
+    return KeepReadForms({"first"}, served, session_.get());
+  }
+  static std::vector<float> RowOf(const Int8Table& table, int64_t id) {
     std::vector<float> row(table.width());
     table.Gather({&id, 1}, {reinterpret_cast<char*>(row.data()), 0});
     return row;
@@ -71,7 +68,7 @@ class RoundedFilesTest : public MappingTest {
     EXPECT_THAT(std::string(note.status().message()),
                 AllOf(HasSubstr(files_ + ".index: "), HasSubstr(says)));
     EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(2));
-    EXPECT_NEAR(RowOf(*Table("first"), 0)[1], 1, 2.0 / 251);  // made from the checkpoint's floats
+    EXPECT_FALSE(Table("first").ok());
   }
 
   static constexpr int64_t kRowBytes = kWidth + 2;
@@ -80,40 +77,49 @@ class RoundedFilesTest : public MappingTest {
   Tensors good_;
 };
 
-TEST_F(RoundedFilesTest, RowsAreReadFromTheFiles) {
+TEST_F(Int8FilesTest, RowsAreReadFromTheFiles) {
   Write(good_);
-  const auto note = Map({{"first", DT_INT8}, {"second", DT_INT8}});
-  ASSERT_TRUE(note.ok()) << note.status();
-  EXPECT_THAT(*note, HasSubstr("GB of tables in int8 mapped from " + files_ + ".index"));
-  EXPECT_EQ(RowOf(*Table("first"), 2), std::vector<float>({7, 8, 9}));
-  const std::vector<float> row = RowOf(*Table("first"), 3);
+  const auto mapped = Map({"first", "second"});
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  EXPECT_THAT(mapped->tables, ElementsAre("first"));
+  EXPECT_THAT(mapped->note, HasSubstr("GB of tables in int8 mapped from " + files_ + ".index"));
+  EXPECT_EQ(RowOf(**Table("first"), 2), std::vector<float>({7, 8, 9}));
+  const std::vector<float> row = RowOf(**Table("first"), 3);
   EXPECT_EQ(row, std::vector<float>(kWidth, row[0]));
   EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(3));
-  EXPECT_NEAR(RowOf(*Table("second"), 0)[1], -1, 2.0 / 251);  // made from the checkpoint's floats
+  EXPECT_FALSE(Table("second").ok());
 }
 
-TEST_F(RoundedFilesTest, RowsInBfloat16AreWidened) {
-  using tensorflow::bfloat16;
-  const std::string files = directory_ + "/bfloat16/tables";
-  std::filesystem::create_directories(directory_ + "/bfloat16");
-  Tensors tensors = {{"checkpoint", good_["checkpoint"]}};
-  tensors["rows/first"] =
-      AsTensor<bfloat16>(std::vector<bfloat16>(kRows * kWidth, bfloat16(0.5f)), {kRows, kWidth});
-  Write(tensors, files);
-  const auto note = Map({{"first", DT_BFLOAT16}, {"second", DT_BFLOAT16}});
-  ASSERT_TRUE(note.ok()) << note.status();
-  EXPECT_THAT(*note, HasSubstr("GB of tables in bfloat16 mapped from " + files + ".index"));
-  EXPECT_EQ(RowOf(*Table("first", DT_BFLOAT16), 3), std::vector<float>(kWidth, 0.5f));
-  EXPECT_EQ(RowOf(*Table("second", DT_BFLOAT16), 3), std::vector<float>({-9, -10, -11}));
-  tensors["rows/first"] = good_["rows/first"];
-  Write(tensors, files);
-  EXPECT_THAT(std::string(Map({{"first", DT_BFLOAT16}}).status().message()),
-              HasSubstr("tensor rows/first is int8[10,5], expected bfloat16[10,3]"));
+TEST_F(Int8FilesTest, ATableThatIsReadInInt8OnlyGivesItsFloatsBack) {
+  Write(good_);
+  ASSERT_TRUE(Map().ok());
+  EXPECT_THAT(Keep({{"scores", {{}, {"first"}}}, {"others", {{"second"}, {}}}}),
+              ElementsAre("1 table in int8 alone"));
+  EXPECT_EQ(RowOf(**Table("first"), 2), std::vector<float>({7, 8, 9}));
+  EXPECT_FALSE(Run(session_.get(), {1}).ok());
 }
 
-TEST_F(RoundedFilesTest, AVersionWithoutFilesHasNoNote) { EXPECT_EQ(*Map(), ""); }
+TEST_F(Int8FilesTest, AFloatTableThatAnotherSignatureReadsStays) {
+  Write(good_);
+  ASSERT_TRUE(Map().ok());
+  EXPECT_THAT(Keep({{"scores", {{}, {"first"}}}, {"others", {{"first"}, {}}}}),
+              ElementsAre("1 table stays in float32 as well: signature \"others\" reads float32"));
+  EXPECT_TRUE(Run(session_.get(), {1}).ok());
+}
 
-TEST_F(RoundedFilesTest, FilesThatDoNotFitAreRefusedByName) {
+TEST_F(Int8FilesTest, AnInt8TableThatNoSignatureReadsIsNotMapped) {
+  Write(good_);
+  ASSERT_TRUE(Map().ok());
+  EXPECT_THAT(Keep({{"scores", {{"first"}, {}}}}), IsEmpty());
+  EXPECT_FALSE(Table("first").ok());
+  EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(2));
+}
+
+TEST_F(Int8FilesTest, AVersionWithoutFilesIsToBeExportedWithThem) {
+  ExpectRefused("no such file; export the model with --table-type int8");
+}
+
+TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
   Write(With("checkpoint", AsTensor<uint8_t>({1}, {1})));
   ExpectRefused("made for another checkpoint");
   Write(With("rows/first", AsTensor<int8_t>(std::vector<int8_t>(15), {3, kRowBytes})));
@@ -132,7 +138,7 @@ TEST_F(RoundedFilesTest, FilesThatDoNotFitAreRefusedByName) {
   ExpectRefused("tensor kept_rows/first is float[1,2], expected float[1,3]");
 }
 
-TEST_F(RoundedFilesTest, DamagedFilesAreRefusedByName) {
+TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
   const std::string data = files_ + ".data-00000-of-00001";
   Write(good_);
   {

@@ -1,0 +1,38 @@
+// Maps the int8 form of a model's tables that an export wrote beside the checkpoint
+// (export/convert/_rounded_tables.py).
+#ifndef COLCAST_SERVER_ENGINE_MAPPING_INT8_FILES_H_
+#define COLCAST_SERVER_ENGINE_MAPPING_INT8_FILES_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/engine/rewrites/table_readers.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+
+struct Int8Files {
+  std::set<std::string> tables;  // the variables whose int8 form is mapped
+  std::string note;              // for the operator
+};
+
+// Reads and checks the files in the version's `directory`, and adds to the session the int8 form of
+// those `variables` that have one. The error names the files if there are none, if they are
+// damaged, do not fit the variables, or were made for another checkpoint; then none is used.
+absl::StatusOr<Int8Files> MapInt8Tables(const std::string& directory,
+                                        const std::set<std::string>& variables,
+                                        tensorflow::Session* session);
+
+// Removes the int8 tables that no graph reads, and frees the float32 values of tables that are read
+// in int8 only. `served` says, by signature, what the graphs of served signatures read. Returns
+// notes for the operator, one sentence each.
+std::vector<std::string> KeepReadForms(const std::set<std::string>& int8_tables,
+                                       const std::map<std::string, TablesRead>& served,
+                                       tensorflow::Session* session);
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_MAPPING_INT8_FILES_H_
