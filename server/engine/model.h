@@ -98,7 +98,7 @@ class TensorFlowModel final : public Model {
   absl::Status MakeSignature(const tensorflow::SignatureDef& declared, const RowRecord& record,
                              const tensorflow::GraphDef& graph, bool prepared,
                              std::unique_ptr<Signature>* made);
-  void LoadTranscoding();
+  void LoadTranscoding(const std::vector<RecordedSignatures>& records);
   // Whether preparing the signature may wait for its first use, because its requests are normally
   // read as columns.
   bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records) const;

@@ -94,7 +94,7 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   RewrittenSignatures rewritten = Rewritten(saved, graphs);
   status = ReadMapped(&graphs, &rewritten);
   if (!status.ok()) return status;
-  const std::vector<RecordedSignatures> records = ReadRowRecordsOf(directory_);
+  const std::vector<RecordedSignatures> records = ReadRecordedSignaturesOf(directory_);
   std::vector<std::string> waiting;
   for (const auto& [name, graph] : graphs) {
     if (MayWait(name, records) && RunsForCertain(graph)) waiting.push_back(name);
@@ -106,7 +106,7 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   ServeMapped();
   programs_ = MakePrograms(signatures_, saved_signatures_, records, *memories_, options_);
   AddNotes(records);
-  LoadTranscoding();
+  LoadTranscoding(records);
   for (const std::string& name : waiting) {
     if (transcoding_.Find(name) == nullptr) PrepareWaiting(name);
   }
@@ -247,7 +247,7 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
   return RetryWithMissingOps(make);
 }
 
-void TensorFlowModel::LoadTranscoding() {
+void TensorFlowModel::LoadTranscoding(const std::vector<RecordedSignatures>& records) {
   MetaGraphDef served;
   for (const auto& [name, signature] : saved_signatures_) {
     if (absl::c_linear_search(options_.unserved_signatures, name)) continue;
@@ -255,7 +255,7 @@ void TensorFlowModel::LoadTranscoding() {
   }
   description_.signatures = served.SerializeAsString();
   transcoding_.Load(
-      directory_, served.signature_def(),
+      records, served.signature_def(),
       [this](const std::string& name) -> const Programs* {
         const auto found = programs_.find(name);
         return found == programs_.end() ? nullptr : found->second.get();

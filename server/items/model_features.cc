@@ -1,8 +1,6 @@
 #include "server/items/model_features.h"
 
-#include "server/base/file.h"
 #include "server/wire/data_type.h"
-#include "server/wire/feature_json.h"
 
 namespace colcast::items {
 namespace {
@@ -17,32 +15,19 @@ std::string_view Difference(const ExampleFeature& a, const ExampleFeature& b) {
 
 }  // namespace
 
-ModelFeatures ReadModelFeatures(std::string_view json) {
+ModelFeatures ReadModelFeatures(const rapidjson::Document& record) {
   ModelFeatures features;
-  rapidjson::Document document;
-  if (!ParseJson(json, &document)) return features;
-  const rapidjson::Value* const signatures = Member(document, "signatures");
-  if (signatures == nullptr || !signatures->IsObject()) return features;
-  for (const auto& signature : signatures->GetObject()) {
-    const rapidjson::Value* const recorded = Member(signature.value, "features");
-    if (recorded == nullptr || !recorded->IsObject()) continue;
-    for (const auto& member : recorded->GetObject()) {
+  ForEachMember(record, "signatures", [&](const auto&, const rapidjson::Value& signature) {
+    ForEachMember(signature, "features", [&](const auto& name, const rapidjson::Value& recorded) {
       ExampleFeature feature;
-      feature.name = std::string(Text(member.name));
+      feature.name = name;
       std::string domain;
-      if (!ReadText(member.value, "side", &domain) || !ReadFeature(member.value, &feature))
-        continue;
-      features[domain].emplace(feature.name, feature);
-    }
-  }
+      if (ReadText(recorded, "side", &domain) && ReadFeature(recorded, &feature)) {
+        features[domain].emplace(name, feature);
+      }
+    });
+  });
   return features;
-}
-
-ModelFeatures ReadModelFeaturesOf(const std::string& directory) {
-  std::string record;
-  return ReadFile(directory + "/assets.extra/colcast.json", &record).ok()
-             ? ReadModelFeatures(record)
-             : ModelFeatures();
 }
 
 Status CheckFeatures(const ModelFeatures& model, const std::string& domain,

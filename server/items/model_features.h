@@ -10,17 +10,15 @@
 #include "server/base/status.h"
 #include "server/items/table_file.h"
 #include "server/wire/example_features.h"
+#include "server/wire/feature_json.h"
 
 namespace colcast::items {
 
 // The features of all of a model's signatures, by domain and name.
 using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
 
-// Parses the contents of assets.extra/colcast.json. Ignores malformed entries.
-ModelFeatures ReadModelFeatures(std::string_view json);
-
-// Like ReadModelFeatures(), for the model in `directory`; empty if it has no record.
-ModelFeatures ReadModelFeaturesOf(const std::string& directory);
+// Reads them from an export's record. Ignores malformed entries.
+ModelFeatures ReadModelFeatures(const rapidjson::Document& record);
 
 // Returns FAILED_PRECONDITION, with the first difference, unless the model's features in `domain`
 // and the table's features are the same, with the same kinds, dtypes, shapes and defaults.

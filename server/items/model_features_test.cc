@@ -31,7 +31,9 @@ std::string RecordOf(std::string features) {
 Status Check(const std::string& record, const TestFile& file) {
   std::shared_ptr<const TableFile> read;
   EXPECT_TRUE(ReadTestFile(file.Bytes(), &read).ok());
-  return CheckFeatures(ReadModelFeatures(record), "item", read->features());
+  rapidjson::Document json;
+  EXPECT_TRUE(ParseJson(record, &json));
+  return CheckFeatures(ReadModelFeatures(json), "item", read->features());
 }
 
 TEST(ModelFeaturesTest, TakesATableOfTheModelsFeatures) {

@@ -7,6 +7,7 @@
 #include "server/base/machine.h"
 #include "server/base/thread.h"
 #include "server/models/manifest.h"
+#include "server/wire/feature_json.h"
 
 namespace colcast::models {
 
@@ -93,7 +94,10 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   inference::ItemSources items;
   if (options_.item_tables != nullptr) {
     items.tables = options_.item_tables->Of(job.model_name);
-    items.features = items::ReadModelFeaturesOf(job.directory.path);
+    rapidjson::Document record;
+    if (ReadExportRecord(job.directory.path, &record).ok()) {
+      items.features = items::ReadModelFeatures(record);
+    }
   }
   status = Servable::Create(job.model_name, job.directory.version, std::move(model), servable,
                             batching, std::move(items));

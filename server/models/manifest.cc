@@ -13,8 +13,6 @@
 namespace colcast::models {
 namespace {
 
-constexpr char kRecord[] = "/assets.extra/colcast.json";
-
 Status ReadCrc32(const File& file, std::string* crc32_text) {
   constexpr size_t kBlock = 1 << 20;
   const auto block = std::make_unique<char[]>(kBlock);
@@ -39,7 +37,8 @@ Status NotWhole(const std::string& path, const std::string& what) {
 Status CheckFile(const std::string& path, const rapidjson::Value& listed) {
   const rapidjson::Value* const bytes = Member(listed, "bytes");
   if (bytes == nullptr || !bytes->IsUint64()) {
-    return InvalidArgument(kRecord + 1, ": \"files\" does not say how many bytes ", path, " has");
+    return InvalidArgument("assets.extra/colcast.json: \"files\" does not say how many bytes ",
+                           path, " has");
   }
   File file;
   Status status = File::Open(path, &file);
@@ -59,21 +58,14 @@ Status CheckFile(const std::string& path, const rapidjson::Value& listed) {
 }  // namespace
 
 Status CheckManifest(const std::string& directory) {
-  std::string record;
-  Status status = ReadFile(directory + kRecord, &record);
+  rapidjson::Document record;
+  Status status = ReadExportRecord(directory, &record);
   if (status.code == StatusCode::kNotFound) return OkStatus();
   if (!status.ok()) return status;
-  rapidjson::Document document;
-  if (!ParseJson(record, &document)) {
-    return Unavailable(directory, kRecord, " is not JSON: the version is still being copied");
-  }
-  const rapidjson::Value* const files = Member(document, "files");
-  if (files == nullptr || !files->IsObject()) return OkStatus();
-  for (const auto& [name, listed] : files->GetObject()) {
-    status = CheckFile(directory + '/' + std::string(Text(name)), listed);
-    if (!status.ok()) return status;
-  }
-  return OkStatus();
+  ForEachMember(record, "files", [&](const std::string& name, const rapidjson::Value& listed) {
+    if (status.ok()) status = CheckFile(directory + '/' + name, listed);
+  });
+  return status;
 }
 
 }  // namespace colcast::models

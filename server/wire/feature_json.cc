@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "server/base/file.h"
 #include "server/base/text.h"
 #include "server/wire/data_type.h"
 
@@ -165,6 +166,14 @@ bool ReadText(const Value& object, const char* name, std::string* text) {
   if (member == nullptr || !member->IsString()) return false;
   *text = std::string(Text(*member));
   return true;
+}
+
+Status ReadExportRecord(const std::string& directory, rapidjson::Document* record) {
+  constexpr char kRecord[] = "/assets.extra/colcast.json";
+  std::string text;
+  Status status = ReadFile(directory + kRecord, &text);
+  if (!status.ok() || ParseJson(text, record)) return status;
+  return Unavailable(directory, kRecord, " is not JSON: the version is still being copied");
 }
 
 bool ReadKind(const Value& feature, FeatureKind* kind) {

@@ -1,4 +1,4 @@
-// Parses features in the JSON form that `colcast export` writes.
+// Reads the record that `colcast export` writes into assets.extra/colcast.json.
 #ifndef COLCAST_SERVER_WIRE_FEATURE_JSON_H_
 #define COLCAST_SERVER_WIRE_FEATURE_JSON_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/base/status.h"
 #include "server/wire/example_features.h"
 
 namespace colcast {
@@ -21,6 +22,18 @@ const rapidjson::Value* Member(const rapidjson::Value& object, const char* name)
 
 // Returns false if the member is missing or not a string.
 bool ReadText(const rapidjson::Value& object, const char* name, std::string* text);
+
+// Reads the record of the version in `directory`. Returns NOT_FOUND if it has none, UNAVAILABLE if
+// the record is not JSON.
+Status ReadExportRecord(const std::string& directory, rapidjson::Document* record);
+
+// Calls visit(name, value) for each member of the object `name` in `object`, if there is one.
+template <typename Visit>
+void ForEachMember(const rapidjson::Value& object, const char* name, Visit&& visit) {
+  const rapidjson::Value* const members = Member(object, name);
+  if (members == nullptr || !members->IsObject()) return;
+  for (const auto& [key, value] : members->GetObject()) visit(std::string(Text(key)), value);
+}
 
 // Reads a feature's kind. Returns false for one that no export writes.
 bool ReadKind(const rapidjson::Value& feature, FeatureKind* kind);

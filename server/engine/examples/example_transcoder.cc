@@ -98,7 +98,7 @@ bool TakesColumns(const SignatureDef* signature, const std::vector<Declared>& co
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> ExampleTranscoder::Create(
-    const ConvertedSignature& converted, const SignatureDefs& signatures) {
+    const RecordedSignatures& converted, const SignatureDefs& signatures) {
   if (!converted.not_transcoded.empty()) return Unfit(converted.not_transcoded);
   std::unique_ptr<ExampleTranscoder> made(new ExampleTranscoder);
   made->source_ = converted.source;

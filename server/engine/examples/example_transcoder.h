@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/map.h"
 #include "server/engine/examples/distinct_users.h"
-#include "server/engine/record/export_record.h"
+#include "server/engine/record/row_record.h"
 #include "server/wire/example_decoder.h"
 #include "server/wire/example_features.h"
 #include "server/wire/predict_request.h"
@@ -37,7 +37,7 @@ class ExampleTranscoder {
   // them: the source has one vector of strings as its only input, the columnar signature has the
   // columns of the recorded features, and both have the same outputs.
   static absl::StatusOr<std::unique_ptr<const ExampleTranscoder>> Create(
-      const ConvertedSignature& converted, const SignatureDefs& signatures);
+      const RecordedSignatures& converted, const SignatureDefs& signatures);
 
   // Names of the signatures. late() is empty if no late signature fits.
   const std::string& source() const { return source_; }

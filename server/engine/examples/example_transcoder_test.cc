@@ -17,7 +17,10 @@ class ExampleTranscoderTest : public ::testing::Test {
     Declare("serving_default", "examples", tensorflow::DT_STRING, -1);
     Declare("columnar", "age", tensorflow::DT_INT64, -1);
     Declare("columnar_late", "age", tensorflow::DT_INT64, 1);
-    converted_ = {"columnar", "columnar_late", "serving_default", "examples", {}, ""};
+    converted_.columnar = "columnar";
+    converted_.late = "columnar_late";
+    converted_.source = "serving_default";
+    converted_.source_input = "examples";
     ExampleFeature& age = converted_.features.emplace_back();
     age.name = "age";
     age.dtype = DT_INT64;
@@ -44,7 +47,7 @@ class ExampleTranscoderTest : public ::testing::Test {
   }
 
   SignatureDefs signatures_;
-  ConvertedSignature converted_;
+  RecordedSignatures converted_;
 };
 
 TEST_F(ExampleTranscoderTest, ItsSignaturesAreThoseTheExportWrote) {

@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/record/export_record.h"
 
 namespace colcast::engine {
 namespace {
@@ -68,15 +67,14 @@ bool RunTranscoded(const TranscodedSignature& signature, ExampleTranscoder::Scra
 
 }  // namespace
 
-void Transcoding::Load(const std::string& directory, const SignatureDefs& signatures,
+void Transcoding::Load(const std::vector<RecordedSignatures>& records,
+                       const SignatureDefs& signatures,
                        absl::FunctionRef<const Programs*(const std::string&)> find,
                        const Impurities& impure, ExampleTranscoding mode) {
   if (mode == ExampleTranscoding::kOff) return;
   std::map<std::string, std::string> why_not;
-  const auto converted = ReadExportRecordOf(directory);
-  if (!converted.ok()) notes_.emplace_back(converted.status().message());
-  for (const ConvertedSignature& signature :
-       converted.ok() ? *converted : std::vector<ConvertedSignature>()) {
+  for (const RecordedSignatures& signature : records) {
+    if (signature.source_input.empty()) continue;  // its source takes tensors
     auto transcoder = ExampleTranscoder::Create(signature, signatures);
     const auto found = impure.find(signature.source);
     if (found != impure.end() && found->second.writes) {

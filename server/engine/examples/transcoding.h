@@ -30,10 +30,9 @@ class Transcoding {
   // Without Load(), no request is transcoded.
   Transcoding() = default;
 
-  // Finds the signatures of the model in `directory` that can be transcoded; a failure becomes a
-  // note, not an error. `find(name)` returns the programs of a signature, or null if it cannot be
-  // run.
-  void Load(const std::string& directory, const SignatureDefs& signatures,
+  // Finds the signatures that can be transcoded; a failure becomes a note, not an error.
+  // `find(name)` returns the programs of a signature, or null if it cannot be run.
+  void Load(const std::vector<RecordedSignatures>& records, const SignatureDefs& signatures,
             absl::FunctionRef<const Programs*(const std::string&)> find, const Impurities& impure,
             ExampleTranscoding mode);
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +28,8 @@ constexpr char kRecord[] = R"({"format": 1, "signatures": {"columnar": {
 class TranscodingTest : public ::testing::Test {
  protected:
   void Load(ExampleTranscoding mode, const std::string& record = kRecord) {
-    const std::string directory = ::testing::TempDir() + "/transcoding_test";
-    std::filesystem::create_directories(directory + "/assets.extra");
-    std::ofstream(directory + "/assets.extra/colcast.json") << record;
+    rapidjson::Document json;
+    ASSERT_TRUE(ParseJson(record, &json));
     SignatureDefs signatures = model_.declared();
     tensorflow::SignatureDef& source = signatures["serving_default"];
     tensorflow::TensorInfo& input = (*source.mutable_inputs())["examples"];
@@ -43,7 +40,7 @@ class TranscodingTest : public ::testing::Test {
     const auto find = [this](const std::string& name) -> const Programs* {
       return model_.declared().contains(name) ? &model_.programs(name) : nullptr;
     };
-    transcoding_.Load(directory, signatures, find, {}, mode);
+    transcoding_.Load(ReadRecordedSignatures(json), signatures, find, {}, mode);
   }
 
   // Answers Examples of these users and items; all other features are 0.

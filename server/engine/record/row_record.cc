@@ -4,29 +4,14 @@
 #include <set>
 #include <utility>
 
-#include "server/base/file.h"
+#include "absl/strings/str_cat.h"
 
 namespace colcast::engine {
-
-bool ReadRecordFile(const std::string& directory, std::string* text) {
-  return ReadFile(directory + "/assets.extra/colcast.json", text).ok();
-}
-
 namespace {
 
 using rapidjson::Value;
 
 bool IsTrue(const Value* value) { return value != nullptr && value->IsTrue(); }
-
-// Calls visit(name, feature) for each feature of a signature.
-template <typename Visit>
-void ForEachFeature(const Value& signature, Visit&& visit) {
-  const Value* const features = Member(signature, "features");
-  if (features == nullptr || !features->IsObject()) return;
-  for (const auto& member : features->GetObject()) {
-    visit(std::string(Text(member.name)), member.value);
-  }
-}
 
 // Whether the feature has a second column, of lengths.
 bool IsList(const Value& feature) {
@@ -36,7 +21,7 @@ bool IsList(const Value& feature) {
 
 std::vector<std::string> ReadLists(const Value& signature) {
   std::vector<std::string> lists;
-  ForEachFeature(signature, [&](const std::string& name, const Value& feature) {
+  ForEachMember(signature, "features", [&](const std::string& name, const Value& feature) {
     if (IsList(feature)) lists.push_back(name);
   });
   return lists;
@@ -53,7 +38,7 @@ std::vector<std::string> ReadStrings(const Value& object, const char* name) {
 }
 
 void ReadStages(const Value& recorded, RecordedSignatures* read) {
-  ForEachFeature(recorded, [&](const std::string& name, const Value& feature) {
+  ForEachMember(recorded, "features", [&](const std::string& name, const Value& feature) {
     std::string domain;
     if (!ReadText(feature, "side", &domain)) return;
     std::set<std::string>& columns = read->columns[domain];
@@ -82,46 +67,65 @@ RowRecord ReadRows(const Value& entry) {
   return rows;
 }
 
-RecordedSignatures ReadSignatures(std::string_view name, const Value& recorded) {
+// Reads what transcoding tf.Examples needs. Returns the reason if the graph's parse op must read
+// them; empty if it need not.
+std::string ReadTranscoding(const Value& recorded, RecordedSignatures* read) {
+  const Value* const input = Member(recorded, "source_input");
+  if (input != nullptr && input->IsNull()) return "its source takes tensors";
+  if (read->source.empty() || !ReadText(recorded, "source_input", &read->source_input)) {
+    return "colcast.json: the signature has no source";
+  }
+  std::string unreadable;
+  ForEachMember(recorded, "features", [&](const std::string& name, const Value& entry) {
+    ExampleFeature& feature = read->features.emplace_back();
+    feature.name = name;
+    std::string side;
+    const bool is_read = ReadText(entry, "side", &side) && ReadFeature(entry, &feature);
+    feature.user = side == "user";
+    const DataType dtype = feature.dtype;
+    if (is_read && (dtype == DT_INT64 || dtype == DT_FLOAT || dtype == DT_STRING)) return;
+    unreadable = absl::StrCat("colcast.json: feature \"", name, "\" of signature \"",
+                              read->columnar, "\" is not one that a server can read");
+  });
+  if (!unreadable.empty()) return unreadable;
+  const Value* const transcoding = Member(recorded, "example_transcoding");
+  if (transcoding == nullptr) return "the export predates this record; export the model again";
+  if (IsTrue(transcoding)) return "";
+  return transcoding->IsString() ? std::string(Text(*transcoding)) : "the export ruled it out";
+}
+
+RecordedSignatures ReadSignatures(const std::string& name, const Value& recorded) {
   RecordedSignatures read;
-  read.columnar = std::string(name);
+  read.columnar = name;
   ReadText(recorded, "source", &read.source);
+  if (const Value* const late = Member(recorded, "late"); late != nullptr) {
+    ReadText(*late, "signature", &read.late);
+  }
+  read.not_transcoded = ReadTranscoding(recorded, &read);
   ReadStages(recorded, &read);
-  const Value* const independence = Member(recorded, "independence");
-  if (independence == nullptr || !independence->IsObject()) return read;
-  for (const auto& entry : independence->GetObject()) {
-    read.rows[std::string(Text(entry.name))] = ReadRows(entry.value);
-  }
-  std::string late;
-  if (const Value* const member = Member(recorded, "late"); member != nullptr) {
-    ReadText(*member, "signature", &late);
-  }
-  for (auto& [signature, rows] : read.rows) {
-    rows.late = signature == late;
+  ForEachMember(recorded, "independence", [&](const std::string& signature, const Value& entry) {
+    RowRecord& rows = read.rows[signature] = ReadRows(entry);
+    rows.late = signature == read.late;
     rows.any_rounding = rows.late || IsTrue(Member(recorded, "any_rounding"));
     rows.lists = ReadLists(recorded);
-  }
+  });
   return read;
 }
 
 }  // namespace
 
-std::vector<RecordedSignatures> ReadRowRecords(std::string_view json) {
-  rapidjson::Document document;
-  if (!ParseJson(json, &document)) return {};
-  const Value* const signatures = Member(document, "signatures");
-  if (signatures == nullptr || !signatures->IsObject()) return {};
+std::vector<RecordedSignatures> ReadRecordedSignatures(const rapidjson::Document& record) {
   std::vector<RecordedSignatures> read;
-  for (const auto& member : signatures->GetObject()) {
-    read.push_back(ReadSignatures(Text(member.name), member.value));
-  }
+  ForEachMember(record, "signatures", [&](const std::string& name, const Value& recorded) {
+    read.push_back(ReadSignatures(name, recorded));
+  });
   return read;
 }
 
-std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory) {
-  std::string text;
-  return ReadRecordFile(directory, &text) ? ReadRowRecords(text)
-                                          : std::vector<RecordedSignatures>();
+std::vector<RecordedSignatures> ReadRecordedSignaturesOf(const std::string& directory) {
+  rapidjson::Document record;
+  return ReadExportRecord(directory, &record).ok() ? ReadRecordedSignatures(record)
+                                                   : std::vector<RecordedSignatures>();
 }
 
 namespace {

@@ -1,5 +1,6 @@
-// What a model's export recorded about how rows depend on each other. The engine joins, splits and
-// caches only what the record allows; the exporter has the rules that decide it (export/rows).
+// What a model's export recorded about its signatures: which answer for tf.Examples, and how rows
+// depend on each other. The engine joins, splits and caches only what the record allows; the
+// exporter has the rules that decide it (export/rows).
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
@@ -14,11 +15,6 @@
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
-
-// Reads the record that `colcast export` writes beside a model. Returns false if the model in
-// `directory` has none. A file that cannot be read is rejected earlier, in
-// models/version_directory.h.
-bool ReadRecordFile(const std::string& directory, std::string* text);
 
 // How a request's one-row inputs are fed beside others with N rows.
 enum class OneRowInputs {
@@ -55,7 +51,11 @@ struct RowRecord {
 // A columnar signature and the signatures made from it.
 struct RecordedSignatures {
   std::string columnar;
-  std::string source;               // takes tf.Examples or tensors; empty if not recorded
+  std::string source;        // takes tf.Examples or tensors; empty if not recorded
+  std::string source_input;  // the only input of a source that takes tf.Examples, or empty
+  std::string late;          // takes user columns as one row; empty if there is none
+  std::vector<ExampleFeature> features;
+  std::string not_transcoded;       // why `columnar` must not answer for `source`; empty if it may
   bool many_users_per_run = false;  // in one run of the last stage
   std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
@@ -63,11 +63,12 @@ struct RecordedSignatures {
   std::map<std::string, RowRecord> rows;
 };
 
-// The records in the order of the file; none if the text is not from an export.
-std::vector<RecordedSignatures> ReadRowRecords(std::string_view json);
+// The record's signatures in the order of the file; none if no export wrote it.
+std::vector<RecordedSignatures> ReadRecordedSignatures(const rapidjson::Document& record);
 
-// Like ReadRowRecords(), for the model in `directory`; none if it has no record.
-std::vector<RecordedSignatures> ReadRowRecordsOf(const std::string& directory);
+// Like ReadRecordedSignatures(), for the model in `directory`; none if it has no record. A record
+// that is not JSON is refused earlier, in models/manifest.h.
+std::vector<RecordedSignatures> ReadRecordedSignaturesOf(const std::string& directory);
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 

@@ -3,26 +3,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <string>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/wire/testing.h"
 
 namespace colcast::engine {
 namespace {
 
-TEST(RecordedJsonTest, TheRecordLiesBesideTheModel) {
-  const std::string directory = ::testing::TempDir() + "/recorded_json_test";
-  std::filesystem::remove_all(directory);
-  std::string text;
-  EXPECT_FALSE(ReadRecordFile(directory, &text));
-  std::filesystem::create_directories(directory + "/assets.extra");
-  std::ofstream(directory + "/assets.extra/colcast.json") << "{}";
-  ASSERT_TRUE(ReadRecordFile(directory, &text));
-  EXPECT_EQ(text, "{}");
+std::vector<RecordedSignatures> Read(const std::string& json) {
+  rapidjson::Document record;
+  ParseJson(json, &record);
+  return ReadRecordedSignatures(record);
 }
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -39,7 +38,7 @@ constexpr char kRecord[] = R"({"signatures": {"columnar": {
                         "own_length": ["ids"]}}}}})";
 
 TEST(RowRecord, EachSignatureHasWhatIsRecordedOfIt) {
-  const std::vector<RecordedSignatures> read = ReadRowRecords(kRecord);
+  const std::vector<RecordedSignatures> read = Read(kRecord);
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_EQ(read[0].columnar, "columnar");
   EXPECT_EQ(read[0].source, "serving_default");
@@ -56,25 +55,25 @@ TEST(RowRecord, EachSignatureHasWhatIsRecordedOfIt) {
 }
 
 TEST(RowRecord, OnlyFeaturesWithLengthsAreLists) {
-  EXPECT_THAT(ReadRowRecords(kRecord)[0].rows.at("columnar").lists, ElementsAre("words", "ids"));
+  EXPECT_THAT(Read(kRecord)[0].rows.at("columnar").lists, ElementsAre("words", "ids"));
 }
 
 TEST(RowRecord, EachSignatureHasItsOwnLists) {
-  const auto rows = ReadRowRecords(kRecord)[0].rows;
+  const auto rows = Read(kRecord)[0].rows;
   EXPECT_THAT(rows.at("columnar").own_length, ElementsAre("words"));
   EXPECT_THAT(rows.at("columnar_late").own_length, IsEmpty());
   EXPECT_THAT(rows.at("columnar_pair").own_length, ElementsAre("ids"));
 }
 
 TEST(RowRecord, OfAnEarlierExportNothingIsKnown) {
-  const auto read = ReadRowRecords(R"({"signatures": {"columnar": {"parity":
+  const auto read = Read(R"({"signatures": {"columnar": {"parity":
       {"rows_independent": true}, "parts": {"users_per_run": "many"}}}})");
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_THAT(read[0].rows, IsEmpty());
 }
 
 TEST(RowRecord, ADomainWithoutAStageHasItsColumns) {
-  const auto read = ReadRowRecords(R"({"signatures": {"columnar": {
+  const auto read = Read(R"({"signatures": {"columnar": {
       "features": {"shop_id": {"side": "shop"}, "item_id": {"side": "item", "kind": "var_len"},
                    "position": {"side": "candidate"}, "distance": {"side": "item"}},
       "parts": {"domains": ["user", "item"],
@@ -86,7 +85,7 @@ TEST(RowRecord, ADomainWithoutAStageHasItsColumns) {
 }
 
 TEST(RowRecord, AFeatureNamedLikeLengthsStaysInItsDomain) {
-  const auto read = ReadRowRecords(R"({"signatures": {"columnar": {
+  const auto read = Read(R"({"signatures": {"columnar": {
       "features": {"title": {"side": "item", "kind": "fixed_len"},
                    "title/length": {"side": "candidate", "kind": "fixed_len"}}}}})");
   ASSERT_THAT(read, SizeIs(1));
@@ -97,7 +96,7 @@ TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
   for (const char* rows : {"1", "\"true\"", "null", "{}", "[true]"}) {
     const std::string json =
         std::string(R"({"signatures": {"s": {"independence": {"s": {"rows": )") + rows + "}}}}}";
-    const auto read = ReadRowRecords(json);
+    const auto read = Read(json);
     ASSERT_THAT(read, SizeIs(1)) << json;
     EXPECT_FALSE(read[0].rows.at("s").independent) << json;
   }
@@ -105,13 +104,94 @@ TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
 
 TEST(RowRecord, WhatNoExportWritesRecordsNothing) {
   for (const char* json : {"", "[]", "{", R"({"signatures": []})"}) {
-    EXPECT_THAT(ReadRowRecords(json), IsEmpty()) << json;
+    EXPECT_THAT(Read(json), IsEmpty()) << json;
   }
-  EXPECT_THAT(ReadRowRecordsOf("/nonexistent"), IsEmpty());
+  EXPECT_THAT(ReadRecordedSignaturesOf("/nonexistent"), IsEmpty());
 }
 
-using testing::ElementsAre;
-using testing::Pair;
+// One signature with these features, as the exporter writes it; `more` precedes them.
+std::string Record(std::string_view features, std::string_view more) {
+  return absl::StrCat(R"({"format": 1, "signatures": {"columnar": {"source": "serving_default",
+      "source_input": "examples", )",
+                      more, R"("features": {)", features, "}}}}");
+}
+
+std::string Feature(std::string_view name, std::string_view kind, std::string_view dtype,
+                    std::string_view shape, std::string_view values) {
+  return absl::StrCat("\"", name, R"(": {"kind": ")", kind, R"(", "dtype": ")", dtype,
+                      R"(", "shape": [)", shape, R"(], "default": )", values,
+                      R"(, "side": "user", "used": true})");
+}
+
+ExampleFeature ReadOne(const std::string& feature) {
+  return Read(Record(feature, R"("example_transcoding": true, )")).at(0).features.at(0);
+}
+
+TEST(ExampleRecord, ASignatureHasItsSourceItsLateFormAndItsFeaturesInOrder) {
+  const auto signatures =
+      Read(Record(Feature("b", "fixed_len", "int64", "2,3", "null") + "," +
+                      Feature("a", "var_len", "string", "", "null"),
+                  R"("example_transcoding": true, "late": {"signature": "columnar_late"}, )"));
+  ASSERT_EQ(signatures.size(), 1u);
+  const RecordedSignatures& signature = signatures[0];
+  EXPECT_EQ(signature.columnar, "columnar");
+  EXPECT_EQ(signature.late, "columnar_late");
+  EXPECT_EQ(signature.source, "serving_default");
+  EXPECT_EQ(signature.source_input, "examples");
+  EXPECT_EQ(signature.not_transcoded, "");
+  ASSERT_EQ(signature.features.size(), 2u);
+  EXPECT_EQ(signature.features[0].name, "b");
+  EXPECT_THAT(signature.features[0].shape, ElementsAre(2, 3));
+  EXPECT_TRUE(signature.features[0].required);
+  EXPECT_TRUE(signature.features[0].user);
+  EXPECT_EQ(signature.features[1].kind, FeatureKind::kVarLen);
+  EXPECT_FALSE(signature.features[1].required);
+}
+
+TEST(ExampleRecord, ASourceThatTakesTensorsHasNoInputOfExamples) {
+  const std::string feature = Feature("x", "whole", "int32", "", "null");
+  const auto signatures =
+      Read(absl::StrReplaceAll(Record(feature, R"("example_transcoding": "it takes tensors", )"),
+                               {{R"("examples")", "null"}}));
+  EXPECT_EQ(signatures.at(0).source_input, "");
+}
+
+TEST(ExampleRecord, DefaultsKeepAllBits) {
+  EXPECT_EQ(ReadOne(Feature("x", "fixed_len", "int64", "", "[9007199254740993]")).default_values,
+            Raw<int64_t>({9007199254740993}));
+  EXPECT_EQ(ReadOne(Feature("x", "fixed_len", "float32", "2", "[0.10000000149011612, -0.0]"))
+                .default_values,
+            Raw<float>({0.1f, -0.0f}));
+  EXPECT_EQ(ReadOne(Feature("x", "fixed_len", "float32", "", "[-Infinity]")).default_values,
+            Raw<float>({-INFINITY}));
+  EXPECT_EQ(ReadOne(Feature("x", "fixed_len", "string", "", R"(["gr\u00f6\u00dfe\u0000"])"))
+                .default_values,
+            StringRecord(std::string_view("gr\xc3\xb6\xc3\x9f\x65\0", 8)));
+  EXPECT_EQ(ReadOne(Feature("x", "fixed_len", "string", "", R"([{"hex": "ff00"}])")).default_values,
+            StringRecord(std::string_view("\xff\0", 2)));
+}
+
+TEST(ExampleRecord, TheReasonNotToTranscodeIsKept) {
+  const std::string feature = Feature("x", "fixed_len", "int64", "", "null");
+  EXPECT_EQ(Read(Record(feature, R"("example_transcoding": "random", )"))[0].not_transcoded,
+            "random");
+  EXPECT_THAT(Read(Record(feature, ""))[0].not_transcoded, HasSubstr("export the model again"));
+}
+
+TEST(ExampleRecord, FeaturesThatNoExportWritesAreNamed) {
+  const std::string good =
+      Record(Feature("x", "fixed_len", "float32", "", "[1.0]"), R"("example_transcoding": true, )");
+  EXPECT_EQ(Read(good)[0].not_transcoded, "");
+  const auto changed = [&good](const char* from, const char* to) {
+    return Read(absl::StrReplaceAll(good, {{from, to}}))[0].not_transcoded;
+  };
+  EXPECT_THAT(changed("fixed_len", "unfixed"), HasSubstr("\"x\""));
+  EXPECT_THAT(changed("float32", "float64"), HasSubstr("\"x\""));
+  EXPECT_THAT(changed("[1.0]", "[\"1.0\"]"), HasSubstr("\"x\""));
+  EXPECT_THAT(changed("[1.0]", "[NaN]"), HasSubstr("\"x\""));
+  EXPECT_THAT(changed("\"shape\": []", "\"shape\": [1.5]"), HasSubstr("\"x\""));
+  EXPECT_THAT(changed("source_input", "input"), HasSubstr("source"));
+}
 
 RowRecord Rows(bool independent) {
   RowRecord record;
