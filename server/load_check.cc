@@ -160,7 +160,7 @@ void EndWithParent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
                     const engine::Engine& engine) {
   models::Loader loader(options, &engine);
-  return loader.Try(directory);
+  return loader.LoadAndDiscard(directory);
 }
 
 }  // namespace colcast

@@ -14,7 +14,7 @@
 namespace colcast::engine {
 
 TableMemory TensorFlowModel::tables() const {
-  TableMemory memory = table_checks_ == nullptr ? TableMemory() : table_checks_->memory();
+  TableMemory memory = table_reader_ == nullptr ? TableMemory() : table_reader_->memory();
   if (table_deltas_ != nullptr) table_deltas_->AddTo(&memory);
   return memory;
 }

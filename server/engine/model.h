@@ -17,8 +17,8 @@
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/mapping/map_variables.h"
-#include "server/engine/mapping/table_checks.h"
 #include "server/engine/mapping/table_deltas.h"
+#include "server/engine/mapping/table_reader_thread.h"
 #include "server/engine/model_sessions.h"
 #include "server/engine/program/make_programs.h"
 #include "server/engine/program/programs.h"
@@ -129,8 +129,8 @@ class TensorFlowModel final : public Model {
   Impurities impure_;
   std::set<std::string> int8_tables_;  // variables whose int8 form is mapped
   MappedVariables mapped_;
-  std::unique_ptr<TableChecks> table_checks_;  // null if no table is mapped
-  std::unique_ptr<TableDeltas> table_deltas_;  // null with --map_tables=off
+  std::unique_ptr<TableReaderThread> table_reader_;  // null if no table is mapped
+  std::unique_ptr<TableDeltas> table_deltas_;        // null with --map_tables=off
   Transcoding transcoding_;
 };
 

@@ -151,7 +151,7 @@ void TensorFlowModel::ServeMapped() {
   for (std::string& note : mapped_.notes()) description_.notes.push_back(std::move(note));
   auto tables = MappedTables::Of(sessions_->restored());
   if (tables != nullptr && !tables->tables().empty()) {
-    table_checks_ = std::make_unique<TableChecks>(std::move(tables));
+    table_reader_ = std::make_unique<TableReaderThread>(std::move(tables));
   }
   if (options_.map_tables) {
     table_deltas_ = std::make_unique<TableDeltas>(directory_, mapped_.Tables());

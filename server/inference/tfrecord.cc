@@ -29,11 +29,11 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
 // 4.2, and ARM64 server CPUs have them.
 #ifdef __aarch64__
 #define COLCAST_WITH_CRC32C __attribute__((target("+crc")))
-COLCAST_WITH_CRC32C uint32_t AddWord(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
+COLCAST_WITH_CRC32C uint32_t ExtendCrc(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
 COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
 #else
 #define COLCAST_WITH_CRC32C __attribute__((target("sse4.2")))
-COLCAST_WITH_CRC32C uint32_t AddWord(uint32_t crc, uint64_t word) {
+COLCAST_WITH_CRC32C uint32_t ExtendCrc(uint32_t crc, uint64_t word) {
   return static_cast<uint32_t>(_mm_crc32_u64(crc, word));
 }
 COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return _mm_crc32_u8(crc, byte); }
@@ -46,7 +46,7 @@ COLCAST_WITH_CRC32C uint32_t MaskedCrc32c(std::string_view data) {
   uint64_t word;
   for (; data.size() >= sizeof(word); data.remove_prefix(sizeof(word))) {
     std::memcpy(&word, data.data(), sizeof(word));
-    crc = AddWord(crc, word);
+    crc = ExtendCrc(crc, word);
   }
   for (const char c : data) crc = AddByte(crc, static_cast<uint8_t>(c));
   crc = ~crc;

@@ -17,8 +17,8 @@
 #include "server/base/file.h"
 #include "server/base/status.h"
 #include "server/items/item_table.h"
+#include "server/tables/poll_thread.h"
 #include "server/tables/polled_files.h"
-#include "server/tables/poller.h"
 
 namespace colcast::items {
 
@@ -97,8 +97,8 @@ class ItemTables {
 
  private:
   std::vector<std::unique_ptr<ItemTableSource>> sources_;
-  tables::Poller poller_;
-  std::vector<tables::Poller::Job> jobs_;
+  tables::PollThread poller_;
+  std::vector<tables::PollThread::Job> jobs_;
 };
 
 }  // namespace colcast::items

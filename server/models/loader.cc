@@ -115,7 +115,7 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
   return status.ok() ? CheckUnchanged(job.directory) : status;
 }
 
-Status Loader::Try(const std::string& directory) {
+Status Loader::LoadAndDiscard(const std::string& directory) {
   Job job;
   job.directory.path = directory;
   LoadReport report;

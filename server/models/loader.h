@@ -80,8 +80,8 @@ class Loader {
   // is not called.
   Status Start(Job job, Done done);
 
-  // Tries to load and warm up a version, on the calling thread. The version will not serve.
-  Status Try(const std::string& directory);
+  // Loads and warms up a version on the calling thread, without serving it.
+  Status LoadAndDiscard(const std::string& directory);
 
  private:
   struct Loading {

@@ -178,9 +178,9 @@ TEST_F(LoaderTest, AVersionWithDamagedTablesDoesNotReplaceAnother) {
 
 TEST_F(LoaderTest, TryLoadsOnThisThreadAndServesNobody) {
   Loader loader(options_, &engine_);
-  EXPECT_TRUE(loader.Try(directory_).ok());
+  EXPECT_TRUE(loader.LoadAndDiscard(directory_).ok());
   engine_.error = Internal("broken");
-  EXPECT_EQ(loader.Try(directory_).message, "broken");
+  EXPECT_EQ(loader.LoadAndDiscard(directory_).message, "broken");
 }
 
 }  // namespace

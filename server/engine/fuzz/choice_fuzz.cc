@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "server/engine/rewrites/choice_file.h"
+#include "server/engine/rewrites/rewrite_choices.h"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/tables/overlay.h"
+#include "server/tables/poll_thread.h"
 #include "server/tables/polled_files.h"
-#include "server/tables/poller.h"
 #include "server/tables/row_delta.h"
 
 namespace colcast::engine {
@@ -64,8 +64,8 @@ class TableDeltas {
 
   std::atomic<bool> has_changed_{false};
 
-  const std::shared_ptr<tables::Poller> poller_ = tables::Poller::Shared();
-  tables::Poller::Job job_;
+  const std::shared_ptr<tables::PollThread> poller_ = tables::PollThread::Shared();
+  tables::PollThread::Job job_;
 };
 
 // A note that names the version's deltas, for a server that maps no tables; empty without deltas.

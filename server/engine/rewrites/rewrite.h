@@ -31,9 +31,9 @@ struct Rewrite {
 // every input, and pays wherever it applies, because one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
-// Rewrites that change outputs slightly; a choice file names those to apply (choice_file.h). Leaves
-// out those whose instructions this CPU lacks. `int8_tables` are variables whose int8 rows are
-// mapped.
+// Rewrites that change outputs slightly; a choice file names those to apply (rewrite_choices.h).
+// Leaves out those whose instructions this CPU lacks. `int8_tables` are variables whose int8 rows
+// are mapped.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& int8_tables);
 
 // A rewrite's name in a choice file.

@@ -1,7 +1,7 @@
 // Reads mapped tables in the background, which brings them into the page cache and detects bytes
 // that differ from those saved.
-#ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
-#define COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
+#ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_READER_THREAD_H_
+#define COLCAST_SERVER_ENGINE_MAPPING_TABLE_READER_THREAD_H_
 
 #include <mutex>
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace colcast::engine {
 
-class TableChecks {
+class TableReaderThread {
  public:
   // Checks each table once, and again after its file was touched. If the tables exceed `available`
   // bytes, a check evicts what it reads, so that the rows that requests need stay in memory.
-  explicit TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables,
-                       int64_t available = AvailableMemory());
+  explicit TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
+                             int64_t available = AvailableMemory());
   // Stops without waiting for the end of the current table.
-  ~TableChecks();
+  ~TableReaderThread();
 
   TableMemory memory() const;
 
@@ -37,4 +37,4 @@ class TableChecks {
 
 }  // namespace colcast::engine
 
-#endif  // COLCAST_SERVER_ENGINE_MAPPING_TABLE_CHECKS_H_
+#endif  // COLCAST_SERVER_ENGINE_MAPPING_TABLE_READER_THREAD_H_

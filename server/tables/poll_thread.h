@@ -1,6 +1,6 @@
 // Calls functions periodically, one at a time, on one low-priority thread.
-#ifndef COLCAST_SERVER_TABLES_POLLER_H_
-#define COLCAST_SERVER_TABLES_POLLER_H_
+#ifndef COLCAST_SERVER_TABLES_POLL_THREAD_H_
+#define COLCAST_SERVER_TABLES_POLL_THREAD_H_
 
 #include <absl/base/thread_annotations.h>
 
@@ -18,13 +18,13 @@
 namespace colcast::tables {
 
 // All methods may be called from any thread, but not from a polled function.
-class Poller {
+class PollThread {
  public:
   // The poller shared by all users of this library. It exists while anyone holds it.
-  static std::shared_ptr<Poller> Shared();
+  static std::shared_ptr<PollThread> Shared();
 
-  Poller() = default;
-  ~Poller();
+  PollThread() = default;
+  ~PollThread();
 
   // Destroying a job stops its calls and waits for a running one. The poller must outlive the job.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
@@ -57,4 +57,4 @@ class Poller {
 
 }  // namespace colcast::tables
 
-#endif  // COLCAST_SERVER_TABLES_POLLER_H_
+#endif  // COLCAST_SERVER_TABLES_POLL_THREAD_H_

@@ -1,4 +1,4 @@
-#include "server/engine/mapping/table_checks.h"
+#include "server/engine/mapping/table_reader_thread.h"
 
 #include <gmock/gmock.h>
 
@@ -13,16 +13,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using TableChecksTest = MappingTest;
+using TableReaderThreadTest = MappingTest;
 
 template <typename Condition>
 void WaitUntil(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-TEST_F(TableChecksTest, ReadsAllTablesAndSaysWhatIsInMemory) {
+TEST_F(TableReaderThreadTest, ReadsAllTablesAndSaysWhatIsInMemory) {
   const auto session = Restored();
-  const TableChecks checks(MappedTables::Of(session.get()));
+  const TableReaderThread checks(MappedTables::Of(session.get()));
   WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
   const TableMemory memory = checks.memory();
   EXPECT_EQ(memory.mapped, 2 * kBytes);
@@ -30,27 +30,27 @@ TEST_F(TableChecksTest, ReadsAllTablesAndSaysWhatIsInMemory) {
   EXPECT_EQ(memory.damage, "");
 }
 
-TEST_F(TableChecksTest, ReadsTablesThatExceedTheMemoryAsWell) {
+TEST_F(TableReaderThreadTest, ReadsTablesThatExceedTheMemoryAsWell) {
   const auto session = Restored();
-  const TableChecks checks(MappedTables::Of(session.get()), 2 * kBytes - 1);
+  const TableReaderThread checks(MappedTables::Of(session.get()), 2 * kBytes - 1);
   WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
   EXPECT_EQ(checks.memory().damage, "");
 }
 
-TEST_F(TableChecksTest, FindsBytesThatAreNotThoseSaved) {
+TEST_F(TableReaderThreadTest, FindsBytesThatAreNotThoseSaved) {
   Damage();
   for (const int64_t available : {0, 1 << 30}) {
     const auto session = Restored();
-    const TableChecks checks(MappedTables::Of(session.get()), available);
+    const TableReaderThread checks(MappedTables::Of(session.get()), available);
     WaitUntil([&] { return !checks.memory().damage.empty(); });
     EXPECT_THAT(checks.memory().damage, HasSubstr(data_));
   }
 }
 
-TEST_F(TableChecksTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
+TEST_F(TableReaderThreadTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
   const auto time = std::filesystem::last_write_time(data_);
   const auto session = Restored();
-  const TableChecks checks(MappedTables::Of(session.get()));
+  const TableReaderThread checks(MappedTables::Of(session.get()));
   WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
   Damage();
   std::filesystem::last_write_time(data_, time);

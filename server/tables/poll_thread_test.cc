@@ -1,4 +1,4 @@
-#include "server/tables/poller.h"
+#include "server/tables/poll_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ void WaitUntil(const std::function<bool()>& condition) {
   while (!condition()) std::this_thread::yield();
 }
 
-TEST(PollerTest, AllAreCalledAgainAndAgainOnOneThread) {
-  Poller poller;
+TEST(PollThreadTest, AllAreCalledAgainAndAgainOnOneThread) {
+  PollThread poller;
   std::atomic<int> first{0}, second{0};
   std::atomic<bool> runs{false}, together{false};
   const auto counting = [&](std::atomic<int>* count) {
@@ -27,22 +27,22 @@ TEST(PollerTest, AllAreCalledAgainAndAgainOnOneThread) {
       runs = false;
     };
   };
-  std::vector<Poller::Job> jobs(2);
+  std::vector<PollThread::Job> jobs(2);
   ASSERT_TRUE(poller.Add(kSoon, counting(&first), &jobs[0]).ok());
   ASSERT_TRUE(poller.Add(kSoon, counting(&second), &jobs[1]).ok());
   WaitUntil([&] { return first > 2 && second > 2; });
   EXPECT_FALSE(together);
 }
 
-TEST(PollerTest, AJobThatIsGoneIsNotCalledAndWaitsForACallThatRuns) {
-  Poller poller;
+TEST(PollThreadTest, AJobThatIsGoneIsNotCalledAndWaitsForACallThatRuns) {
+  PollThread poller;
   std::atomic<bool> runs{false}, may_end{false}, ended{false};
   const auto poll = [&] {
     runs = true;
     WaitUntil([&] { return may_end.load(); });
     ended = true;
   };
-  Poller::Job job;
+  PollThread::Job job;
   ASSERT_TRUE(poller.Add(kSoon, poll, &job).ok());
   WaitUntil([&] { return runs.load(); });
   may_end = true;
@@ -52,10 +52,10 @@ TEST(PollerTest, AJobThatIsGoneIsNotCalledAndWaitsForACallThatRuns) {
   EXPECT_FALSE(ended);
 }
 
-TEST(PollerTest, ACallCanBeMadeBeforeItsTimeAndMayThrow) {
-  Poller poller;
+TEST(PollThreadTest, ACallCanBeMadeBeforeItsTimeAndMayThrow) {
+  PollThread poller;
   std::atomic<int> calls{0};
-  Poller::Job job;
+  PollThread::Job job;
   const auto poll = [&] {
     if (++calls == 1) throw std::runtime_error("once");
   };
@@ -66,10 +66,10 @@ TEST(PollerTest, ACallCanBeMadeBeforeItsTimeAndMayThrow) {
   }
 }
 
-TEST(PollerTest, UsersShareOneThatEndsWithTheLast) {
-  std::shared_ptr<Poller> first = Poller::Shared();
-  EXPECT_EQ(first, Poller::Shared());
-  const std::weak_ptr<Poller> weak = first;
+TEST(PollThreadTest, UsersShareOneThatEndsWithTheLast) {
+  std::shared_ptr<PollThread> first = PollThread::Shared();
+  EXPECT_EQ(first, PollThread::Shared());
+  const std::weak_ptr<PollThread> weak = first;
   first = nullptr;
   EXPECT_TRUE(weak.expired());
 }

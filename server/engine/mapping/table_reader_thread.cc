@@ -1,4 +1,4 @@
-#include "server/engine/mapping/table_checks.h"
+#include "server/engine/mapping/table_reader_thread.h"
 
 #include <chrono>
 #include <map>
@@ -29,13 +29,14 @@ tensorflow::core::RefCountPtr<MappedTables> ReadWithin(
 
 }  // namespace
 
-TableChecks::TableChecks(tensorflow::core::RefCountPtr<MappedTables> tables, int64_t available)
+TableReaderThread::TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
+                                     int64_t available)
     : tables_(ReadWithin(available, std::move(tables))),
       thread_("checks of tables", [this] { Run(); }) {}
 
-TableChecks::~TableChecks() { stop_.Set(); }
+TableReaderThread::~TableReaderThread() { stop_.Set(); }
 
-void TableChecks::Run() {
+void TableReaderThread::Run() {
   LowerThisThreadsPriority();
   std::map<const MappedFile*, int64_t> touched;
   for (const auto& table : tables_->tables()) touched[table->file.get()] = table->file->touched();
@@ -51,7 +52,7 @@ void TableChecks::Run() {
   }
 }
 
-void TableChecks::CheckAll() {
+void TableReaderThread::CheckAll() {
   std::string damage;
   for (const auto& table : tables_->tables()) {
     absl::Status status =
@@ -64,7 +65,7 @@ void TableChecks::CheckAll() {
   damage_ = std::move(damage);
 }
 
-TableMemory TableChecks::memory() const {
+TableMemory TableReaderThread::memory() const {
   TableMemory memory;
   for (const auto& table : tables_->tables()) {
     const auto size = static_cast<int64_t>(table->size);

@@ -3,8 +3,8 @@
 //
 //   {"key": "colcast 0.2.0, TensorFlow 2.20.0, AMD EPYC 9B45, graph 0123456789abcdef",
 //    "rewrites": ["bfloat16 products"], "signatures": ["columnar", "columnar_late"]}
-#ifndef COLCAST_SERVER_ENGINE_REWRITES_CHOICE_FILE_H_
-#define COLCAST_SERVER_ENGINE_REWRITES_CHOICE_FILE_H_
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_REWRITE_CHOICES_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_REWRITE_CHOICES_H_
 
 #include <set>
 #include <string>
@@ -29,4 +29,4 @@ Status ParseChoice(const std::string& file, const std::string& text, const std::
 
 }  // namespace colcast::engine
 
-#endif  // COLCAST_SERVER_ENGINE_REWRITES_CHOICE_FILE_H_
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_REWRITE_CHOICES_H_

@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/choice_file.h"
+#include "server/engine/rewrites/rewrite_choices.h"
 
 #include <rapidjson/document.h>
 

@@ -1,4 +1,4 @@
-#include "server/tables/poller.h"
+#include "server/tables/poll_thread.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,22 +7,22 @@
 
 namespace colcast::tables {
 
-std::shared_ptr<Poller> Poller::Shared() {
+std::shared_ptr<PollThread> PollThread::Shared() {
   static std::mutex mutex;
-  static std::weak_ptr<Poller> shared;
+  static std::weak_ptr<PollThread> shared;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::shared_ptr<Poller> found = shared.lock();
-  if (found == nullptr) shared = found = std::make_shared<Poller>();
+  std::shared_ptr<PollThread> found = shared.lock();
+  if (found == nullptr) shared = found = std::make_shared<PollThread>();
   return found;
 }
 
-Poller::~Poller() {
+PollThread::~PollThread() {
   const std::lock_guard<std::mutex> lock(mutex_);
   stop_ = true;
   changed_.notify_all();
 }
 
-Status Poller::Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job) {
+Status PollThread::Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!thread_.joinable()) {
     Status status = StartThread(
@@ -35,13 +35,13 @@ Status Poller::Add(std::chrono::milliseconds wait, std::function<void()> poll, J
   return OkStatus();
 }
 
-void Poller::PollNow() {
+void PollThread::PollNow() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (Polled& one : polled_) one.next = Clock::now();
   changed_.notify_all();
 }
 
-void Poller::Run() {
+void PollThread::Run() {
   LowerThisThreadsPriority();
   std::unique_lock<std::mutex> lock(mutex_);
   running_ = nullptr;  // an exception in a polled function restarts Run()
@@ -66,7 +66,7 @@ void Poller::Run() {
   }
 }
 
-void Poller::Remove(const Polled* polled) {
+void PollThread::Remove(const Polled* polled) {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return running_ != polled; });
   polled_.remove_if([&](const Polled& one) { return &one == polled; });
