@@ -19,7 +19,6 @@ namespace {
 
 using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
-using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
 // The name of the op's argument that the node's input `position` belongs to.
 std::string ArgumentAt(const NodeDef& node, int position) {
@@ -76,21 +75,13 @@ class Walk {
   }
 
   // `open` names nodes or a function's arguments.
-  bool Reaches(const Nodes& nodes, std::vector<std::string> open) {
-    std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
-    for (const NodeDef& node : nodes) {
-      for (int i = 0; i < node.input_size(); ++i) {
-        if (!absl::StartsWith(node.input(i), "^")) {
-          readers[NodeOf(node.input(i))].emplace_back(&node, i);
-        }
-      }
-    }
+  bool Reaches(const GraphView& view, std::vector<std::string> open) {
     std::set<std::string> seen;
     while (!open.empty()) {
       const std::string name = std::move(open.back());
       open.pop_back();
       if (!seen.insert(name).second) continue;
-      for (const auto& [node, position] : readers[name]) {
+      for (const auto& [node, position] : view.ReadersOf(name)) {
         if (IsPart(*node, position) || ReachesInside(*node, position)) return true;
         if (position == 0 && KeepsRows(*node)) open.push_back(node->name());
       }
@@ -108,7 +99,7 @@ class Walk {
     if (position >= function.signature().input_arg_size()) return false;
     const std::string& argument = function.signature().input_arg(position).name();
     return visited_.insert({&function, argument}).second &&
-           Reaches(function.node_def(), {argument});
+           Reaches(GraphView(function.node_def()), {argument});
   }
 
   std::map<std::string, const FunctionDef*> library_;
@@ -122,7 +113,7 @@ bool TakesSparseParts(const tensorflow::GraphDef& graph,
   if (signature.inputs().size() < 2) return false;
   std::vector<std::string> inputs;
   for (const auto& [alias, info] : signature.inputs()) inputs.push_back(NodeOf(info.name()));
-  return Walk(graph.library()).Reaches(graph.node(), inputs);
+  return Walk(graph.library()).Reaches(GraphView(graph), inputs);
 }
 
 }  // namespace colcast::engine

@@ -76,21 +76,16 @@ std::set<std::string> HandlesIn(const GraphDef& graph) {
 // Returns a node that reads one of the variables (`is_one`), or null. Reads that only initialize
 // another variable do not count: both then share the tensor, and no byte is read.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
-  std::map<std::string, std::vector<std::pair<const NodeDef*, int>>> readers;
-  for (const NodeDef& node : graph.node()) {
-    for (int i = 0; i < node.input_size() && !absl::StartsWith(node.input(i), "^"); ++i) {
-      readers[NodeOf(node.input(i))].emplace_back(&node, i);
-    }
-  }
-  const auto is_assigned = [&](const auto& reader) {
-    return reader.first->op() == "AssignVariableOp" && reader.second == 1;
+  const GraphView view(graph);
+  const auto is_assigned = [](const GraphView::Reader& reader) {
+    return reader.node->op() == "AssignVariableOp" && reader.input == 1;
   };
   for (const NodeDef& node : graph.node()) {
     if (node.op() != "VarHandleOp" || !is_one(node)) continue;
-    for (const auto& [reader, input] : readers[node.name()]) {
+    for (const auto& [reader, input] : view.ReadersOf(node.name())) {
       const bool is_written = reader->op() == "AssignVariableOp" && input == 0;
-      const bool is_passed_on =
-          reader->op() == "ReadVariableOp" && absl::c_all_of(readers[reader->name()], is_assigned);
+      const bool is_passed_on = reader->op() == "ReadVariableOp" &&
+                                absl::c_all_of(view.ReadersOf(reader->name()), is_assigned);
       if (!is_written && !is_passed_on) return reader;
     }
   }

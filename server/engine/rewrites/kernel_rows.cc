@@ -130,11 +130,8 @@ using tensorflow::Tensor;
 
 class Finder {
  public:
-  Finder(const std::set<std::string>& feeds, const tensorflow::GraphDef& graph) {
-    for (const NodeDef& node : graph.node()) {
-      if (feeds.count(node.name()) == 0) by_name_[node.name()] = &node;
-    }
-  }
+  Finder(const std::set<std::string>& feeds, const tensorflow::GraphDef& graph)
+      : feeds_(feeds), view_(graph) {}
 
   // Whether the node gathers rows or columns of a variable at constant positions.
   bool IsFixed(const NodeDef& gather) const {
@@ -165,8 +162,8 @@ class Finder {
   }
 
   const NodeDef* Find(const std::string& input) const {
-    const auto found = by_name_.find(NodeOf(input));
-    return found == by_name_.end() ? nullptr : found->second;
+    const NodeDef* const node = view_.Find(input);
+    return node == nullptr || feeds_.count(node->name()) > 0 ? nullptr : node;
   }
 
   // Requires a resource variable, because a reference variable might change its values in place.
@@ -177,7 +174,8 @@ class Finder {
     return handle != nullptr && handle->op() == "VarHandleOp";
   }
 
-  std::map<std::string, const NodeDef*> by_name_;
+  const std::set<std::string>& feeds_;
+  const GraphView view_;
 };
 
 void UseOp(int axis, NodeDef* gather) {

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/op.h"
 
@@ -59,8 +60,8 @@ void MoveWaits(const std::map<std::string, std::string>& moved, NodeDef* node) {
   for (std::string& input : kept) node->add_input(std::move(input));
 }
 
-GraphView::GraphView(const GraphDef& graph) : graph_(graph) {
-  for (const NodeDef& node : graph.node()) nodes_[node.name()] = &node;
+GraphView::GraphView(const Nodes& nodes) : all_(nodes) {
+  for (const NodeDef& node : nodes) nodes_[node.name()] = &node;
 }
 
 const NodeDef* GraphView::Find(std::string_view tensor) const {
@@ -82,9 +83,23 @@ std::set<const NodeDef*> GraphView::Ancestors(std::vector<std::string> tensors,
   return seen;
 }
 
+const std::vector<GraphView::Reader>& GraphView::ReadersOf(const std::string& name) const {
+  static const auto& kNone = *new std::vector<Reader>();
+  if (readers_.empty()) {
+    for (const NodeDef& node : all_) {
+      for (int i = 0; i < node.input_size(); ++i) {
+        if (absl::StartsWith(node.input(i), "^")) break;  // control inputs are the last
+        readers_[NodeOf(node.input(i))].push_back({&node, i});
+      }
+    }
+  }
+  const auto found = readers_.find(name);
+  return found == readers_.end() ? kNone : found->second;
+}
+
 std::set<const NodeDef*> GraphView::Descendants(std::vector<const NodeDef*> nodes) const {
   std::map<const NodeDef*, std::vector<const NodeDef*>> readers;
-  for (const NodeDef& node : graph_.node()) {
+  for (const NodeDef& node : all_) {
     for (const std::string& input : node.input()) readers[Find(input)].push_back(&node);
   }
   std::set<const NodeDef*> seen;

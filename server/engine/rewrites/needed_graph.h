@@ -34,14 +34,21 @@ bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
 // Replaces each control input "^a" by "^b" where `moved` maps "^a" to "^b".
 void MoveWaits(const std::map<std::string, std::string>& moved, tensorflow::NodeDef* node);
 
-// A graph's nodes by name, and the nodes that read each.
+// The nodes of a graph, or of a function's body, by name, and the nodes that read each. Used by one
+// thread at a time.
 class GraphView {
  public:
+  using Nodes = google::protobuf::RepeatedPtrField<tensorflow::NodeDef>;
   // Whether a node's input is followed.
   using Follows = std::function<bool(const tensorflow::NodeDef& node, int input)>;
+  struct Reader {
+    const tensorflow::NodeDef* node;
+    int input;
+  };
 
-  // `graph` must outlive this object.
-  explicit GraphView(const tensorflow::GraphDef& graph);
+  // `nodes` must outlive this object.
+  explicit GraphView(const Nodes& nodes);
+  explicit GraphView(const tensorflow::GraphDef& graph) : GraphView(graph.node()) {}
 
   // The node of a tensor or control input; null if the graph has none.
   const tensorflow::NodeDef* Find(std::string_view tensor) const;
@@ -50,13 +57,17 @@ class GraphView {
   std::set<const tensorflow::NodeDef*> Ancestors(std::vector<std::string> tensors,
                                                  const Follows& follows = nullptr) const;
 
+  // The inputs that read a node or a function's argument, without control inputs.
+  const std::vector<Reader>& ReadersOf(const std::string& name) const;
+
   // These nodes, and all nodes that depend on them.
   std::set<const tensorflow::NodeDef*> Descendants(
       std::vector<const tensorflow::NodeDef*> nodes) const;
 
  private:
-  const tensorflow::GraphDef& graph_;
+  const Nodes& all_;
   std::map<std::string, const tensorflow::NodeDef*, std::less<>> nodes_;
+  mutable std::map<std::string, std::vector<Reader>> readers_;  // found on first use
 };
 
 class NeededGraphs {
