@@ -5,7 +5,7 @@
 #include "server/base/status.h"
 #include "server/inference/example_run.h"
 #include "server/inference/request_message.h"
-#include "server/inference/signature.h"
+#include "server/inference/servable.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
@@ -35,7 +35,8 @@ Status Call::ReadRequest() {
 }
 
 void Call::SetSignature(const std::string& name) {
-  record_.signature_name = servable_->SignatureLabel(name);
+  signature_ = servable_->Find(name);
+  record_.signature_name = inference::LabelOf(signature_);
 }
 
 void Call::LogIfSampled() {

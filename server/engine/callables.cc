@@ -1,10 +1,10 @@
-#include "server/engine/callables.h"
-
+// Makes a signature's callables, and runs them.
 #include <algorithm>
 #include <cfenv>
 #include <numeric>
 #include <utility>
 
+#include "server/engine/signature.h"
 #include "server/tables/overlay.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 #include "tsl/platform/denormal.h"

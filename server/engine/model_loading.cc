@@ -237,6 +237,7 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
     auto signature =
         Signature::Create(declared, *session, options_, record, mapped_.TablesOf(graph));
     if (!signature.ok()) return signature.status();
+    (*signature)->set_lookup_errors(LookupErrors(graph, (*signature)->inputs()));
     absl::Status status = prepared ? (*signature)->Prepare() : absl::OkStatus();
     if (status.ok()) *made = *std::move(signature);
     return status;

@@ -35,7 +35,7 @@ TEST(TensorOutputsTest, AllRowsAreOneRequests) {
   EXPECT_EQ(outputs.expansion().rows, 3);
 }
 
-TEST(TensorOutputsTest, AMemberHasItsOwnRowsOfEveryTensor) {
+TEST(TensorOutputsTest, AMemberHasItsRowsOfEveryTensor) {
   ExpansionStats stats;
   stats.rows = 2;
   const TensorOutputs outputs(std::make_shared<const RunResult>(Result()), 1, 2, stats);
