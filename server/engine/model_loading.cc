@@ -12,7 +12,7 @@
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/row_record.h"
-#include "server/engine/sparse_parts.h"
+#include "server/engine/row_trials.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/framework/op.h"
