@@ -7,8 +7,8 @@
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/model.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 #include "server/states/state_cache.h"
 #include "server/tables/overlay.h"
 

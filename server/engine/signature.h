@@ -88,6 +88,28 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
+// The tensors of a run as Outputs: all rows, or those of one member of a batch.
+class TensorOutputs final : public Outputs {
+ public:
+  explicit TensorOutputs(RunResult result);
+
+  // Rows [first, first + rows) of every tensor, without copying. REQUIRES that all tensors have
+  // them.
+  TensorOutputs(std::shared_ptr<const RunResult> result, int64_t first, int64_t rows,
+                const ExpansionStats& expansion);
+
+  const std::vector<OutputColumn>& columns() const override { return columns_; }
+  const ExpansionStats& expansion() const override { return expansion_; }
+
+ private:
+  void AddColumns();
+
+  const std::shared_ptr<const RunResult> result_;
+  const ExpansionStats expansion_;
+  std::vector<std::vector<int64_t>> dims_;
+  std::vector<OutputColumn> columns_;
+};
+
 // The list columns of a signature, as recorded by the model's export.
 class ListColumns {
  public:

@@ -11,8 +11,8 @@
 #include "server/engine/program/domains.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/rows.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {

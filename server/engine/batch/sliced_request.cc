@@ -9,8 +9,8 @@
 #include "server/engine/program/staged_program.h"
 #include "server/engine/row_blocks.h"
 #include "server/engine/rows.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {

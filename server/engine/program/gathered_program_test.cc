@@ -13,7 +13,7 @@
 
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/program/testing.h"
-#include "server/engine/tensor_outputs.h"
+#include "server/engine/signature.h"
 
 namespace colcast::engine {
 namespace {

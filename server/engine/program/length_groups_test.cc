@@ -15,8 +15,8 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/program/testing.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {

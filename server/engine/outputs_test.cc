@@ -1,11 +1,10 @@
-#include "server/engine/tensor_outputs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
+#include "server/engine/signature.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {
