@@ -5,11 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 
@@ -19,32 +21,20 @@ namespace {
 using tensorflow::NodeDef;
 using tensorflow::Tensor;
 
-class Nodes {
- public:
-  explicit Nodes(const tensorflow::GraphDef& graph) {
-    for (const NodeDef& node : graph.node()) by_name_[node.name()] = &node;
-  }
-
-  // Follows first inputs as long as the op is one of `through`. Null if a node is missing.
-  const NodeDef* Source(std::string_view input, absl::Span<const std::string_view> through) const {
-    for (;;) {
-      const auto found = by_name_.find(input.substr(0, input.find(':')));
-      if (found == by_name_.end()) return nullptr;
-      const NodeDef& node = *found->second;
-      if (std::find(through.begin(), through.end(), node.op()) == through.end()) return &node;
-      if (node.input().empty()) return nullptr;
-      input = node.input(0);
-    }
-  }
-
- private:
-  absl::flat_hash_map<std::string_view, const NodeDef*> by_name_;
-};
-
 // Ops that leave a table, or indices, as they are but for shape and width.
 constexpr std::string_view kSameTable[] = {"Identity", "ReadVariableOp"};
 constexpr std::string_view kSameIndices[] = {"Identity", "Reshape", "ExpandDims", "Squeeze",
                                              "Cast"};
+
+// Follows first inputs as long as the op is one of `through`. Null if a node is missing.
+const NodeDef* Source(const GraphView& nodes, const std::string& input,
+                      absl::Span<const std::string_view> through) {
+  const NodeDef* node = nodes.Find(input);
+  while (node != nullptr && absl::c_linear_search(through, node->op())) {
+    node = node->input().empty() ? nullptr : nodes.Find(node->input(0));
+  }
+  return node;
+}
 
 // The number of rows of a variable or constant; -1 if it is unknown.
 int64_t RowsOf(const NodeDef& table) {
@@ -94,7 +84,7 @@ bool Contains(const Tensor& tensor, int64_t value) {
 }  // namespace
 
 LookupErrors::LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs) {
-  const Nodes nodes(graph);
+  const GraphView nodes(graph);
   absl::flat_hash_map<std::string_view, int> fed;  // by node
   for (size_t i = 0; i < inputs.feed_names().size(); ++i) {
     fed[absl::StripSuffix(inputs.feed_names()[i], ":0")] = static_cast<int>(i);
@@ -102,10 +92,10 @@ LookupErrors::LookupErrors(const tensorflow::GraphDef& graph, const SignatureInp
   for (const NodeDef& node : graph.node()) {
     if (node.op() != "GatherV2" && node.op() != "Gather" && node.op() != "ResourceGather") continue;
     if (node.input_size() < 2) continue;
-    const NodeDef* const table = nodes.Source(node.input(0), kSameTable);
+    const NodeDef* const table = Source(nodes, node.input(0), kSameTable);
     if (table == nullptr || RowsOf(*table) < 0) continue;
     Lookup lookup{node.name(), table->name(), RowsOf(*table), "", -1};
-    const NodeDef* const indices = nodes.Source(node.input(1), kSameIndices);
+    const NodeDef* const indices = Source(nodes, node.input(1), kSameIndices);
     const auto found = indices == nullptr ? fed.end() : fed.find(indices->name());
     if (found != fed.end()) {
       lookup.input = found->second;
