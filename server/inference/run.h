@@ -62,8 +62,9 @@ void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 
-// Implementation details, shared with sliced_predict.h and run_gate.h, follow.
+// Implementation details, shared with sliced_predict.h and example_run.h, follow.
 
+// A request that a worker has read, with its plan and estimated cost.
 struct AdmittedRequest {
   PredictMember* member = nullptr;
   scheduling::RequestClass* request_class = nullptr;

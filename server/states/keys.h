@@ -1,4 +1,4 @@
-// The key of a state: a keyed 128-bit hash of the features from which the state was computed.
+// Keys of states: keyed 128-bit hashes of the features from which the states were computed.
 //
 // Two different inputs with the same key would yield a wrong score. The hash secret is drawn when a
 // version is loaded, so no one can construct such a pair, and a chance collision is negligible:
