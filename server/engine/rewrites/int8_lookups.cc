@@ -83,11 +83,11 @@ absl::Status UseIn(const GraphView& view, const std::set<std::string>& variables
     in_int8.push_back(static_cast<int32_t>(i));
     changed->emplace(variable->name(), node->name());
   }
-  for (const char* const attribute : {"tables_types", "int8"}) {
+  for (const char* const attribute : {"tables_types", "int8_tables"}) {
     node->mutable_attr()->erase(attribute);
   }
   tensorflow::AddNodeAttr("tables_types", types, node);
-  tensorflow::AddNodeAttr("int8", in_int8, node);
+  tensorflow::AddNodeAttr("int8_tables", in_int8, node);
   return absl::OkStatus();
 }
 

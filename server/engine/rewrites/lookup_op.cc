@@ -103,7 +103,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("table", &tables));
     OP_REQUIRES_OK(construction, construction->GetAttr("rows_of", &rows));
     OP_REQUIRES_OK(construction, construction->GetAttr("T", &type_));
-    OP_REQUIRES_OK(construction, construction->GetAttr("int8", &int8_));
+    OP_REQUIRES_OK(construction, construction->GetAttr("int8_tables", &int8_));
     tensorflow::DataTypeVector table_types;
     OP_REQUIRES_OK(construction, construction->GetAttr("tables_types", &table_types));
     variables_ = std::make_unique<TableVariables>(table_types.size());
@@ -259,7 +259,7 @@ REGISTER_OP("ColcastGroupedLookup")
     .Attr("lookups: list(string)")
     .Attr("joined_shape: shape")
     .Attr("fed_shape: shape")
-    .Attr("int8: list(int) = []")
+    .Attr("int8_tables: list(int) = []")
     .SetShapeFn([](tensorflow::shape_inference::InferenceContext* context) {
       // The optimizer does not know the shapes of fed tensors. It orders multiplications by shape,
       // so bits would change if it knew more about this op's output than about the Concat's.

@@ -12,7 +12,7 @@
 //   rows_of  position in `rows` of the number of times that a single row is repeated; otherwise -1
 //   shapes   the shape that the column must fit
 //   lookups  the node that did the lookup, for error messages
-// The attribute `int8` lists the positions in `tables` of variables to be read in int8
+// The attribute `int8_tables` lists the positions in `tables` of variables to be read in int8
 // (int8_table.h). Output: [rows, the sum of the features' widths].
 //
 // Errors are those of the replaced ops: Gather's for an id that is not a row of the table,

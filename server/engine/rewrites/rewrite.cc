@@ -73,7 +73,7 @@ bool CanBeRewritten(const GraphDef& graph) {
 }
 
 bool Rounds(const NodeDef& node) {
-  const auto int8 = node.attr().find("int8");
+  const auto int8 = node.attr().find("int8_tables");
   return node.op() == Bfloat16ProductOpName() ||
          (int8 != node.attr().end() && int8->second.list().i_size() > 0);
 }

@@ -24,7 +24,7 @@ std::string VariableName(const NodeDef& variable) {
 bool ReadsInInt8(const NodeDef& node, int input) {
   std::vector<int32_t> tables;
   std::vector<tensorflow::DataType> columns;
-  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "int8", &tables) ||
+  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "int8_tables", &tables) ||
       !GetNodeAttr(node, "columns_types", &columns).ok()) {
     return false;
   }
