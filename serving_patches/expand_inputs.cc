@@ -7,7 +7,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "serving_patches/column_source.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/cc/saved_model/util.h"
 
@@ -87,19 +86,24 @@ absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
   absl::StatusOr<SignatureInputs> prepared = SignatureInputs::Create(signature, *limits);
   if (!prepared.ok()) return prepared.status();
 
-  std::vector<ProtoColumn> columns;
-  columns.reserve(request_inputs.size());
-  std::vector<ReceivedInput> received;
-  received.reserve(request_inputs.size());
+  std::vector<ProtoColumn> sent;
+  sent.reserve(request_inputs.size());
+  std::vector<const ColumnSource*> columns(prepared->inputs().size());
+  std::vector<absl::string_view> unknown;
   for (const auto& [alias, proto] : request_inputs) {
-    columns.emplace_back(proto);
-    received.push_back({alias, &columns.back()});
+    sent.emplace_back(proto);
+    const int position = prepared->Find(alias);
+    if (position < 0) {
+      unknown.push_back(alias);
+    } else {
+      columns[position] = &sent.back();
+    }
   }
-  SignatureInputs::Scratch scratch;
+  ExpansionPlan plan;
   std::vector<Tensor> feeds;
-  if (absl::Status status = prepared->Build(received, &scratch, &feeds); !status.ok()) {
-    return status;
-  }
+  absl::Status status = prepared->Plan(columns, unknown, &plan);
+  if (status.ok()) status = prepared->BuildFeeds(columns, plan, &feeds);
+  if (!status.ok()) return status;
   for (size_t i = 0; i < feeds.size(); ++i) {
     inputs.emplace_back(prepared->feed_names()[i], std::move(feeds[i]));
   }

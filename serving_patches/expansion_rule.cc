@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "serving_patches/phrases.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace colcast {

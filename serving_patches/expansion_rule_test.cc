@@ -361,7 +361,7 @@ TEST(FindOtherDomainsTest, AnIndexIsAnInt64ForEachRow) {
   EXPECT_TRUE(IsBatchedBeside("_state/0", Input("row_to_", DT_INT64, {-1})));
 }
 
-TEST(PlanExpansionTest, AMessageFitsTheMetadataThatCarriesIt) {
+TEST(PlanExpansionTest, AMessageFitsGrpcMetadata) {
   std::vector<DeclaredInput> declared;
   for (int i = 0; i < 1000; ++i) {
     declared.push_back(Input(absl::StrCat("feature_", i), DT_STRING, {-1}));
@@ -374,7 +374,7 @@ TEST(PlanExpansionTest, AMessageFitsTheMetadataThatCarriesIt) {
   EXPECT_THAT(std::string(status.message()), ::testing::ContainsRegex("and [0-9]+ more$"));
 }
 
-TEST(PlanExpansionTest, APlanIsOverwrittenInItsOwnMemory) {
+TEST(PlanExpansionTest, APlanIsReusedWithoutAllocating) {
   ExpansionPlan plan;
   const std::vector<DeclaredInput> two = {user, item};
   ASSERT_TRUE(PlanExpansion(two, Received({Float({1}), Float({3})}), &plan).ok());

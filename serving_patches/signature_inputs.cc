@@ -8,9 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/map.h"
-#include "serving_patches/phrases.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"
 
 namespace colcast {
@@ -48,14 +48,13 @@ absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("input \"", alias, "\": ", status.message()));
 }
 
-absl::Status UnknownError(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
+// A misspelt input is also a missing one, so the message reports both.
+absl::Status UnknownError(absl::Span<const absl::string_view> unknown,
                           const absl::Status& planned) {
   Phrases phrases;
-  for (size_t i = 0; i < received.size(); ++i) {
-    if (positions[i] >= 0) continue;
-    phrases.Add(absl::StrCat("input \"", received[i].alias, "\" is not in the signature"));
+  for (const absl::string_view alias : unknown) {
+    phrases.Add(absl::StrCat("input \"", alias, "\" is not in the signature"));
   }
-  // A misspelt input is also a missing one, so the message reports both.
   if (!planned.ok()) phrases.Add(planned.message());
   return absl::InvalidArgumentError(std::move(phrases).Take());
 }
@@ -66,6 +65,31 @@ absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shap
 }
 
 }  // namespace
+
+ProtoColumn::ProtoColumn(const tensorflow::TensorProto& proto) : proto_(&proto) {
+  for (const auto& dim : proto.tensor_shape().dim()) dims_.push_back(dim.size());
+}
+
+double ProtoColumn::ExtraBytes(int64_t copies) const {
+  double elements = 1;
+  for (const int64_t dim : dims_) elements *= dim;
+  const bool strings = dtype() == tensorflow::DT_STRING;
+  double bytes =
+      elements * (strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(dtype()));
+  const auto sent = static_cast<double>(proto_->ByteSizeLong());
+  if (strings) {
+    const int sent_strings = proto_->string_val_size();
+    const double repeated = std::max(0.0, elements - sent_strings);
+    bytes += sent;
+    if (sent_strings > 0) bytes += repeated * proto_->string_val(sent_strings - 1).size();
+  }
+  return std::max(0.0, bytes * copies - sent);
+}
+
+absl::Status ProtoColumn::BuildTensor(const tensorflow::TensorShape& target,
+                                      tensorflow::Tensor* out) const {
+  return TensorFromProtoRepeated(*proto_, target, out);
+}
 
 absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature,
                                                         const Limits& limits, bool as_sent) {
@@ -117,39 +141,19 @@ int SignatureInputs::Find(absl::string_view alias) const {
   return found == positions_.end() ? -1 : found->second;
 }
 
-void SignatureInputs::FindAll(absl::Span<const ReceivedInput> received,
-                              std::vector<int>* positions) const {
-  positions->resize(received.size(), -1);
-  for (size_t i = 0; i < received.size(); ++i) {
-    int& position = (*positions)[i];
-    position = Find(received[i].alias, position);
-  }
-}
-
-absl::Status SignatureInputs::Plan(absl::Span<const ReceivedInput> received,
-                                   absl::Span<const int> positions, Scratch* scratch) const {
+absl::Status SignatureInputs::Plan(Columns columns, absl::Span<const absl::string_view> unknown,
+                                   ExpansionPlan* plan) const {
   if (!unfeedable_.ok()) return unfeedable_;
-  scratch->sources.assign(inputs_.size(), nullptr);
-  scratch->shapes.assign(inputs_.size(), ReceivedShape());
-  bool any_unknown = false;
-  for (size_t i = 0; i < received.size(); ++i) {
-    const int position = positions[i];
-    if (position < 0) {
-      any_unknown = true;
-      continue;
-    }
-    const ColumnSource* const source = received[i].source;
-    scratch->sources[position] = source;
-    scratch->shapes[position] = {false, source->dtype(), source->dims()};
+  std::vector<ReceivedShape> shapes(inputs_.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const ColumnSource* const column = columns[i];
+    if (column != nullptr) shapes[i] = {false, column->dtype(), column->dims()};
   }
-  if (any_unknown) {
-    return UnknownError(received, positions,
-                        PlanExpansion(inputs_, scratch->shapes, &scratch->plan));
-  }
-  const auto extra_bytes = [scratch](size_t position, int64_t copies) {
-    return scratch->sources[position]->ExtraBytes(copies);
+  if (!unknown.empty()) return UnknownError(unknown, PlanExpansion(inputs_, shapes, plan));
+  const auto extra_bytes = [columns](size_t position, int64_t copies) {
+    return columns[position]->ExtraBytes(copies);
   };
-  return PlanShapes(scratch->shapes, extra_bytes, &scratch->plan);
+  return PlanShapes(shapes, extra_bytes, plan);
 }
 
 absl::Status SignatureInputs::PlanShapes(
@@ -161,19 +165,16 @@ absl::Status SignatureInputs::PlanShapes(
   return CheckLimits(*plan, extra_bytes);
 }
 
-absl::Status SignatureInputs::BuildFeeds(const Scratch& scratch, std::vector<Tensor>* feeds) const {
+absl::Status SignatureInputs::BuildFeeds(Columns columns, const ExpansionPlan& plan,
+                                         std::vector<Tensor>* feeds) const {
   feeds->resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (absl::Status status = BuildFeed(i, scratch, &(*feeds)[i]); !status.ok()) return status;
+    const bool as_sent = plan.actions[i] == InputAction::kPass || !inputs_[i].batched();
+    absl::Status status =
+        BuildRows(static_cast<int>(i), columns[i], as_sent ? kAsSent : plan.rows, &(*feeds)[i]);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-absl::Status SignatureInputs::BuildFeed(int position, const Scratch& scratch, Tensor* feed) const {
-  const bool as_sent =
-      scratch.plan.actions[position] == InputAction::kPass || !inputs_[position].batched();
-  return BuildRows(position, scratch.sources[position], as_sent ? kAsSent : scratch.plan.rows,
-                   feed);
 }
 
 absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source, int64_t rows,

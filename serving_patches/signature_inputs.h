@@ -14,25 +14,59 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "serving_patches/column_source.h"
 #include "serving_patches/expansion_rule.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.pb.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast {
 
-// Immutable after Create(); any number of threads may call Build() concurrently.
+// A column of a request before it becomes a tensor. Hides from the expansion rule how a request
+// arrives: as TensorProtos in the fork, as wire bytes in the native server.
+class ColumnSource {
+ public:
+  virtual ~ColumnSource() = default;
+
+  virtual tensorflow::DataType dtype() const = 0;
+
+  // The dimensions as sent, unchecked. The span lives as long as the source.
+  virtual absl::Span<const int64_t> dims() const = 0;
+
+  // How many bytes the column's tensor, with its row repeated `copies` times, needs beyond the
+  // bytes that were sent: numbers may be shorter on the wire, a short list repeats its last element
+  // to fill the shape, and the row is copied. Computed from sizes alone. A double, because it
+  // cannot overflow. REQUIRES that dims() have passed the expansion rule.
+  virtual double ExtraBytes(int64_t copies) const = 0;
+
+  // Decodes the column into a tensor of shape `target`, which is dims() or, if the column has one
+  // row, dims() with another number of rows; then the row is repeated. Overwrites `*out`, and may
+  // reuse its buffer unless that is shared. Returns INVALID_ARGUMENT for content that does not fit
+  // dims(); the caller adds the input's alias.
+  virtual absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                                   tensorflow::Tensor* out) const = 0;
+};
+
+// A column sent as a TensorProto, which must outlive this object.
+class ProtoColumn final : public ColumnSource {
+ public:
+  explicit ProtoColumn(const tensorflow::TensorProto& proto);
+
+  tensorflow::DataType dtype() const override { return proto_->dtype(); }
+  absl::Span<const int64_t> dims() const override { return dims_; }
+  double ExtraBytes(int64_t copies) const override;
+  absl::Status BuildTensor(const tensorflow::TensorShape& target,
+                           tensorflow::Tensor* out) const override;
+
+ private:
+  const tensorflow::TensorProto* proto_;
+  Dims dims_;
+};
+
+// Immutable after Create(); any number of threads may use it at once.
 class SignatureInputs {
  public:
-  // Working memory of Build(). The caller keeps one per thread, so that later calls allocate
-  // nothing but tensors. After a successful Build(), `plan.rows` is the request's N.
-  struct Scratch {
-    std::vector<int> positions;
-    std::vector<const ColumnSource*> sources;
-    std::vector<ReceivedShape> shapes;
-    ExpansionPlan plan;
-  };
-
   // Limits that keep a small request from taking much memory.
   struct Limits {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
@@ -43,7 +77,7 @@ class SignatureInputs {
   };
 
   // Orders inputs by alias. An input to which no tensor can be fed (coo_sparse or composite
-  // TensorInfo) is not an error here, but makes every Build() fail. Returns INVALID_ARGUMENT for a
+  // TensorInfo) is not an error here, but makes every plan fail. Returns INVALID_ARGUMENT for a
   // default that cannot be decoded. With `as_sent`, no input is batched: all pass unchanged.
   static absl::StatusOr<SignatureInputs> Create(const tensorflow::SignatureDef& signature,
                                                 const Limits& limits, bool as_sent = false);
@@ -70,42 +104,25 @@ class SignatureInputs {
     return is_there ? likely : Find(alias);
   }
 
-  // Sets `(*positions)[i]` to Find(received[i].alias). Faster if `*positions` holds the result for
-  // an earlier request with its inputs in the same order.
-  void FindAll(absl::Span<const ReceivedInput> received, std::vector<int>* positions) const;
+  // The columns of a request, by the position of their inputs; null for those that were left out.
+  using Columns = absl::Span<const ColumnSource* const>;
 
-  // Sets `*feeds` to one tensor per input, by position, expanded by the rule. Reuses tensors in
-  // `*feeds` unless their memory is shared.
-  //
-  // If an alias occurs twice in `received`, the last one counts. Returns RESOURCE_EXHAUSTED if the
-  // request exceeds the limits, before it allocates anything. Returns INVALID_ARGUMENT with the
-  // input's alias if an input is not in the signature, PlanExpansion() rejects it, or its content
-  // does not fit its shape. After an error `*feeds` is unspecified.
-  absl::Status Build(absl::Span<const ReceivedInput> received, Scratch* scratch,
-                     std::vector<tensorflow::Tensor>* feeds) const {
-    FindAll(received, &scratch->positions);
-    return Build(received, scratch->positions, scratch, feeds);
-  }
+  // Applies the expansion rule to a request, which also sent inputs named `unknown`. Returns
+  // RESOURCE_EXHAUSTED if the request exceeds the limits; INVALID_ARGUMENT from PlanExpansion(),
+  // and for unknown inputs, with their names. Allocates no tensors.
+  absl::Status Plan(Columns columns, absl::Span<const absl::string_view> unknown,
+                    ExpansionPlan* plan) const;
 
-  // Like Build() above, with `positions` from FindAll() of this object or of another one with the
-  // same aliases.
-  absl::Status Build(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
-                     Scratch* scratch, std::vector<tensorflow::Tensor>* feeds) const {
-    absl::Status status = Plan(received, positions, scratch);
-    return status.ok() ? BuildFeeds(*scratch, feeds) : status;
-  }
-
-  // The two halves of Build(), for callers that do not need every tensor. Plan() finds errors in
-  // names and shapes, the others in contents. The columns in `received` must outlive these calls.
-  absl::Status Plan(absl::Span<const ReceivedInput> received, absl::Span<const int> positions,
-                    Scratch* scratch) const;
   // Like Plan(), for inputs that are all in the signature. `shapes` are by position;
   // `extra_bytes(i, copies)` is ColumnSource::ExtraBytes() of a received input.
   absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes,
                           absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
                           ExpansionPlan* plan) const;
-  absl::Status BuildFeeds(const Scratch& scratch, std::vector<tensorflow::Tensor>* feeds) const;
-  absl::Status BuildFeed(int position, const Scratch& scratch, tensorflow::Tensor* feed) const;
+  // Sets `*feeds` to one tensor per input, by position, expanded as planned. Reuses tensors in
+  // `*feeds` unless their memory is shared. Returns INVALID_ARGUMENT, with the input's alias, for
+  // content that does not fit its shape; `*feeds` is then unspecified.
+  absl::Status BuildFeeds(Columns columns, const ExpansionPlan& plan,
+                          std::vector<tensorflow::Tensor>* feeds) const;
 
   // Builds one input's tensor without a plan: from `source` or, if that is null, from the input's
   // default. Repeats a single row to `rows`, unless `rows` is kAsSent. REQUIRES an input that
@@ -128,7 +145,7 @@ class SignatureInputs {
   // The defaults by position; uninitialized for inputs without one.
   std::vector<tensorflow::Tensor> defaults_;
   absl::flat_hash_map<std::string, int> positions_;
-  absl::Status unfeedable_;  // what Build() returns if no tensor can be fed to some input
+  absl::Status unfeedable_;  // what plans return if no tensor can be fed to some input
 };
 
 }  // namespace colcast

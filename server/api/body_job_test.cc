@@ -93,7 +93,7 @@ TEST(BodyJobTest, ALongBodyIsReadByAReader) {
                                                            std::pair("run by worker", size_t{0})));
 }
 
-TEST(BodyJobTest, AWorkerIsHeldByABombForHalfAMegabyte) {
+TEST(BodyJobTest, AWorkerInflatesAtMostHalfAMegabyte) {
   const Outcome bomb(1000, kMaxBytes + 1);
   EXPECT_THAT(bomb.reads, ElementsAre(std::pair("worker", kMostForWorkers),
                                       std::pair("body_reader", kMaxBytes)));

@@ -4,9 +4,11 @@
 
 #include "server/base/status.h"
 #include "server/inference/example_run.h"
-#include "server/inference/request_message.h"
-#include "server/inference/signature.h"
+#include "server/inference/servable.h"
+#include "server/wire/column.h"
 #include "tensorflow_serving/apis/classification.pb.h"
+#include "tensorflow_serving/apis/input.pb.h"
+#include "tensorflow_serving/apis/predict.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
 namespace colcast::api {
@@ -35,7 +37,8 @@ Status Call::ReadRequest() {
 }
 
 void Call::SetSignature(const std::string& name) {
-  record_.signature_name = servable_->SignatureLabel(name);
+  signature_ = servable_->Find(name);
+  record_.signature_name = inference::LabelOf(signature_);
 }
 
 void Call::LogIfSampled() {
@@ -87,9 +90,73 @@ PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
   return response;
 }
 
+namespace {
+
+class StringAdder final : public StringVisitor {
+ public:
+  explicit StringAdder(tensorflow::TensorProto* tensor) : tensor_(tensor) {}
+  void Set(int64_t, const Bytes& value) override { tensor_->add_string_val(value.ToString()); }
+  void Repeat(int64_t, int64_t) override {}
+
+ private:
+  tensorflow::TensorProto* const tensor_;
+};
+
+void SetValues(const Column& column, tensorflow::TensorProto* tensor) {
+  int64_t elements = 0;
+  if (!ElementCount(column, &elements).ok()) return;
+  if (column.dtype == DT_STRING) {
+    StringAdder adder(tensor);
+    static_cast<void>(VisitStrings(column, elements, &adder));
+  } else {
+    std::string content(elements * ElementSize(column.dtype), '\0');
+    static_cast<void>(CopyValues(column, elements, content.data()));
+    tensor->set_tensor_content(std::move(content));
+  }
+}
+
+// The request as TensorFlow Serving's message over gRPC, for the request log. Includes columns from
+// item tables, so that the message can be answered without these tables. REQUIRES a request that
+// was answered, so its values fill their shapes.
+tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& request) {
+  tensorflow::serving::PredictRequest message;
+  message.mutable_model_spec()->set_name(request.model_spec.name);
+  message.mutable_model_spec()->set_signature_name(request.model_spec.signature_name);
+  for (const std::string_view output : request.output_filter) {
+    message.add_output_filter(std::string(output));
+  }
+  for (const Column& column : request.columns()) {
+    tensorflow::TensorProto& tensor = (*message.mutable_inputs())[std::string(column.name)];
+    tensor.set_dtype(static_cast<tensorflow::DataType>(column.dtype));
+    for (const int64_t dim : column.dims) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);
+    SetValues(column, &tensor);
+  }
+  return message;
+}
+
+// REQUIRES well-formed examples.
+tensorflow::serving::Input ToInput(const ExampleInput& input) {
+  tensorflow::serving::Input message;
+  if (input.context.empty()) {
+    auto* list = message.mutable_example_list();
+    for (const Bytes& example : input.examples) {
+      list->add_examples()->ParseFromString(example.ToString());
+    }
+  } else {
+    auto* list = message.mutable_example_list_with_context();
+    list->mutable_context()->ParseFromString(input.context);
+    for (const Bytes& example : input.examples) {
+      list->add_examples()->ParseFromString(example.ToString());
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
 void PredictCall::GetMessages(Bytes* request, Bytes* response, std::string made[2]) {
   if (codec_->messages(request, response)) return;
-  made[0] = inference::ToPredictRequest(PredictCall::request()).SerializeAsString();
+  made[0] = ToPredictRequest(PredictCall::request()).SerializeAsString();
   static_cast<void>(WritePredictResponse(ResponseOf(*outputs_), MakeString(&made[1])));
   *request = Bytes(made[0]);
   *response = Bytes(made[1]);
@@ -105,7 +172,7 @@ void Serialize(const InferenceTask& task, const ExampleInput& input, const Infer
                const Result& result, std::string made[2]) {
   Request request;
   *request.mutable_model_spec() = task.model_spec();
-  *request.mutable_input() = inference::ToInput(input);
+  *request.mutable_input() = ToInput(input);
   Response response;
   *response.mutable_model_spec() = from.model_spec();
   *response.mutable_result() = result;

@@ -11,11 +11,10 @@
 
 #include "server/backend.h"
 #include "server/base/status.h"
-#include "server/inference/predict_run.h"
-#include "server/inference/run_gate.h"
+#include "server/inference/run.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"
-#include "server/scheduling/job.h"
+#include "server/scheduling/request_queue.h"
 #include "server/tracing/tracer.h"
 #include "server/wire/bytes.h"
 #include "server/wire/example_request.h"
@@ -118,6 +117,8 @@ class Call : public scheduling::Job {
   void SetSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }
+  // Null if the model has no signature of the requested name.
+  const inference::Signature* found_signature() const { return signature_; }
 
   // Sends what the codec has written, or the error. Destroys the call.
   void Answer(Status status);
@@ -145,6 +146,7 @@ class Call : public scheduling::Job {
   Codec& codec_;
   const Backend& backend_;
   std::shared_ptr<const inference::Servable> servable_;  // owns the names that the record refers to
+  const inference::Signature* signature_ = nullptr;
   metrics::CallRecord record_;
   std::unique_ptr<tracing::RequestTrace> trace_;
 };
@@ -165,6 +167,7 @@ class PredictCall final : public Call, public inference::PredictMember {
   Status Read() override { return ReadRequest(); }
   DecodedRequest& request() override { return codec_->request(); }
   const inference::Servable& servable() const override { return found(); }
+  const inference::Signature* signature() const override { return found_signature(); }
   void Finish(const Status& status, const engine::Outputs* outputs) override;
 
  private:

@@ -138,7 +138,7 @@ class CallTest : public testing::Test {
   Backend backend_;
 };
 
-TEST_F(CallTest, AnAnswerIsSentAndCountedWithWhatWasFound) {
+TEST_F(CallTest, AnAnswerIsSentAndCountedWithItsLabels) {
   const Sent sent = Answer<PredictCall>(Predict("m"));
   EXPECT_TRUE(sent.status.ok()) << sent.status.message;
   EXPECT_EQ(sent.answer, "outputs");
@@ -156,7 +156,7 @@ TEST_F(CallTest, AnAnswerIsSentAndCountedWithWhatWasFound) {
   EXPECT_GT(sum_of(":colcast:request_latency_microseconds"), 0);
 }
 
-TEST_F(CallTest, AModelThatIsNotThereIsNoLabel) {
+TEST_F(CallTest, AnUnknownModelIsNoLabel) {
   const Sent sent = Answer<PredictCall>(Predict("made up"));
   EXPECT_EQ(sent.status.code, StatusCode::kNotFound);
   const metrics::RequestSeries series = metrics_.Requests().at(0);
@@ -164,7 +164,7 @@ TEST_F(CallTest, AModelThatIsNotThereIsNoLabel) {
   EXPECT_EQ(series.answered[static_cast<int>(StatusCode::kNotFound)], 1);
 }
 
-TEST_F(CallTest, AnAnswerThatCannotBeWrittenIsItsError) {
+TEST_F(CallTest, AFailureToWriteIsTheAnswer) {
   auto codec = Predict("m");
   codec->written = ResourceExhausted("too long");
   const Sent sent = Answer<PredictCall>(std::move(codec));
@@ -174,14 +174,14 @@ TEST_F(CallTest, AnAnswerThatCannotBeWrittenIsItsError) {
   EXPECT_EQ(metrics_.Requests().at(0).answered[code], 1);
 }
 
-TEST_F(CallTest, ADroppedCallIsToldWhy) {
+TEST_F(CallTest, ADroppedCallReturnsTheReason) {
   auto codec = Predict("m");
   auto sent = codec->sent;
   (new PredictCall(std::move(codec), backend_))->Drop(scheduling::DropReason::kQueueFull);
   EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
 }
 
-TEST_F(CallTest, ACallOfAHostThatDoesNotReadIsRefusedBeforeItRuns) {
+TEST_F(CallTest, ACallOfAHostWithUnreadAnswersIsRefused) {
   auto codec = Predict("m");
   codec->reads = ResourceExhausted("answers are not read");
   EXPECT_EQ(Answer<PredictCall>(std::move(codec)).status.message, "answers are not read");

@@ -1,5 +1,3 @@
-#include "server/engine/callables.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/engine/signature.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/cc/ops/math_ops.h"
@@ -100,7 +99,7 @@ TEST(Callables, OutputsOfOneTensorShareAFetch) {
   EXPECT_EQ(session.made[0].fetch_size(), 2);
 }
 
-TEST(Callables, AreMadeOnceWhileTheyAreUsed) {
+TEST(Callables, EachSetOfOutputsIsPreparedOnce) {
   FakeSession session;
   Callables callables({}, Numbers(3), &session, 0);
   for (int i = 0; i < 5; ++i) {
@@ -110,7 +109,7 @@ TEST(Callables, AreMadeOnceWhileTheyAreUsed) {
   EXPECT_EQ(session.num_made, 2);
 }
 
-TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
+TEST(Callables, RequestsForManySetsOfOutputsShareOneCallable) {
   FakeSession session;
   constexpr int kSets = 100;
   Callables callables({}, Numbers(kSets), &session, 0);
@@ -121,7 +120,7 @@ TEST(Callables, FewAreMadeForThoseWhoAskForEverOtherOutputs) {
   EXPECT_EQ(session.num_made, Callables::kMost + 1);
 }
 
-TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
+TEST(Callables, ACallableUnusedForAThousandRunsMakesRoom) {
   FakeSession session;
   constexpr int kSets = Callables::kMost + 2;
   Callables callables({}, Numbers(kSets), &session, 0);
@@ -138,7 +137,7 @@ TEST(Callables, OneThatWasNotAskedForInAThousandRunsMakesRoomForAnother) {
   EXPECT_EQ(session.num_made, made + 1);
 }
 
-TEST(Callables, OneThatRunsIsNotReleased) {
+TEST(Callables, ARunningCallableIsNotReleased) {
   FakeSession session;
   constexpr int kSets = Callables::kMost + 1;
   Callables callables({}, Numbers(kSets), &session, 0);
@@ -153,7 +152,7 @@ TEST(Callables, OneThatRunsIsNotReleased) {
   EXPECT_THAT(session.open, SizeIs(Callables::kMost + 1));
 }
 
-TEST(Callables, OthersRunWhileOneIsMade) {
+TEST(Callables, OtherCallablesRunWhileOneIsMade) {
   FakeSession session;
   Callables callables({}, {"1", "wait"}, &session, 0);
   ASSERT_TRUE(callables.Prepare({0}).ok());
@@ -183,7 +182,7 @@ std::vector<float> Quotients(float x, int inter_op_parallelism) {
   return {tensors[0].scalar<float>()(), tensors[1].scalar<float>()()};
 }
 
-TEST(Callables, GiveTheBitsThatTensorFlowsOwnThreadsGive) {
+TEST(Callables, ResultsAreBitIdenticalToTensorFlowsThreads) {
   const std::vector<float> of_denormal = Quotients(-1e-40f, 1);
   EXPECT_EQ(Quotients(-1e-40f, 0), of_denormal);
   const std::vector<float> of_normal = Quotients(1.0f, 1);

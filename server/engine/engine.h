@@ -158,7 +158,6 @@ struct RequestProfile {
   bool can_be_split = false;  // Model::Split() may split it
   int64_t size = 0;           // what run time grows with, e.g. bytes of text; 0 means rows
   int64_t input_bytes = 0;    // of all input tensors, with one-row columns repeated; at most 1e15
-  int signature = 0;          // index among the model's signatures, sorted by name
 };
 
 // A request read once by its model; queue, run and answer share the plan. Made by Model::Plan().
@@ -224,16 +223,25 @@ class Model {
   virtual ~Model() = default;
 
   virtual const ModelDescription& description() const = 0;
+
+  // From now on, log lines about the model have its name and version. Call before the first
+  // request.
+  virtual void LogAs(const LogFields&) {}
+
   virtual ModelStats stats() const { return {}; }
   virtual TableMemory tables() const { return {}; }
   // TableMemory::damage. Cheap.
   virtual std::string damage() const { return {}; }
 
-  // Reads a request and reports all its errors, except those in values, before allocating anything
-  // for it. Error codes are those of TF Serving: FAILED_PRECONDITION for an unknown signature,
-  // INVALID_ARGUMENT for wrong inputs and outputs. Cheap enough to call for every queued request.
-  // `request` and `rules` must outlive the plan.
-  virtual Status Plan(const DecodedRequest& request, const BatchRules& rules,
+  // The number of the signature that a request names: its position among those in description(),
+  // sorted by name; an empty name means "serving_default". -1 if there is none.
+  virtual int FindSignature(std::string_view name) const = 0;
+
+  // Reads a request to the signature of this number, which may be -1, and reports all its errors,
+  // except those in values, before allocating anything for it. Error codes are those of TF Serving:
+  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
+  // Cheap enough to call for every queued request. `request` and `rules` must outlive the plan.
+  virtual Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
                       PlanPtr* plan) const = 0;
 
   // Runs planned requests on the calling thread: together where that is sound and they fit,
@@ -244,11 +252,15 @@ class Model {
   virtual Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const = 0;
 
   // Plans and runs a single request.
-  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {
+  Status Predict(const DecodedRequest& request, int signature,
+                 std::unique_ptr<Outputs>* outputs) const {
     const BatchRules rules;
     PlanPtr plan;
-    Status status = Plan(request, rules, &plan);
+    Status status = Plan(request, signature, rules, &plan);
     return status.ok() ? Run(*plan, outputs) : status;
+  }
+  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {
+    return Predict(request, FindSignature(request.model_spec.signature_name), outputs);
   }
 
   // While the result exists, runs on the calling thread read the tables as they are now.

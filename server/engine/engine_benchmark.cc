@@ -66,7 +66,7 @@ Prepared Prepare(const TensorFlowModel& model, const std::string& message) {
   Check(DecodePredictRequest(Bytes(message), &request));
   const BatchRules rules;
   PlanPtr plan;
-  Check(model.Plan(request, rules, &plan));
+  Check(model.Plan(request, model.FindSignature(""), rules, &plan));
   Prepared prepared{&static_cast<const RequestPlan&>(*plan).programs->signature(), {}};
   ReceivedRequest received;
   absl::Status status = prepared.signature->Receive(request, &received);

@@ -5,12 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/engine/rows.h"
 #include "server/engine/status.h"
-#include "server/engine/string_filler.h"
 #include "server/wire/column.h"
-#include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/platform/tstring.h"
 #include "tf_patches/repeat_row.h"
 
@@ -89,13 +86,7 @@ absl::Status Input::Decode(Tensor* out, int64_t at) const {
 
 absl::Status Input::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {
   if (!CanBeFilled(*out, dtype(), target)) {
-    Tensor tensor(tensorflow::cpu_allocator(), dtype(), target);
-    if (!tensor.IsInitialized() && target.num_elements() > 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("no memory for a tensor of shape ",
-                                                       target.DebugString(), " and dtype ",
-                                                       tensorflow::DataTypeString(dtype())));
-    }
-    *out = std::move(tensor);
+    if (absl::Status status = MakeTensor(dtype(), target, out); !status.ok()) return status;
   }
   if (target.num_elements() == 0) return absl::OkStatus();
   if (absl::Status status = Decode(out, 0); !status.ok()) return status;
@@ -191,6 +182,11 @@ void PickedInput::CopyStored(const StoredValues& stored, Tensor* out) const {
   } else {
     stored.Copy(*rows_, out->data());
   }
+}
+
+bool HasRows(const DeclaredInput& input, const Input* column, int64_t rows) {
+  return column != nullptr && input.batched() && !column->dims().empty() &&
+         column->dims()[0] == rows;
 }
 
 bool ReadLengths(const Input& column, std::vector<int64_t>* lengths) {

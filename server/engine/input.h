@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/states/row_keys.h"
+#include "server/states/keys.h"
 #include "server/wire/predict_request.h"
-#include "serving_patches/column_source.h"
+#include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
@@ -121,6 +121,33 @@ class PickedInput final : public ColumnSource {
   const std::vector<int32_t>* places_;
   Dims dims_;
 };
+
+// Writes the strings of a column into a tensor.
+class StringFiller final : public StringVisitor {
+ public:
+  explicit StringFiller(tensorflow::tstring* out) : out_(out) {}
+
+  void Set(int64_t index, const Bytes& value) override {
+    if (value.contiguous()) {
+      out_[index].assign(value.view().data(), value.size());
+    } else {
+      out_[index].resize_uninitialized(value.size());
+      value.CopyTo(out_[index].mdata());
+    }
+  }
+
+  void Repeat(int64_t begin, int64_t end) override {
+    const tensorflow::tstring last = begin == 0 ? tensorflow::tstring() : out_[begin - 1];
+    for (int64_t i = begin; i < end; ++i) out_[i] = last;
+  }
+
+ private:
+  tensorflow::tstring* const out_;
+};
+
+// Whether a column has its own value for each of `rows` rows, rather than being left out or shared
+// by all.
+bool HasRows(const DeclaredInput& input, const Input* column, int64_t rows);
 
 // Reads a column of lengths. Returns false unless it holds readable integers.
 bool ReadLengths(const Input& column, std::vector<int64_t>* lengths);

@@ -77,7 +77,7 @@ TEST(InputTest, MakesATensorOfAnotherShapeOrDtype) {
   EXPECT_EQ(tensor.NumElements(), 0);
 }
 
-TEST(InputTest, NothingOfTheOldValuesStays) {
+TEST(InputTest, ReplacesAllOldValues) {
   Tensor tensor;
   const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
   ASSERT_TRUE(Build(Proto(DT_STRING, 2, two), TensorShape({2}), &tensor).ok());
@@ -90,7 +90,7 @@ TEST(InputTest, NothingOfTheOldValuesStays) {
   EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(0, 0));
 }
 
-TEST(InputTest, AColumnThatHasAllItsValuesIsOneThatTheRulesAccept) {
+TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
   for (int dtype = 0; dtype <= DT_UINT2 + 1; ++dtype) {
     for (int64_t rows = 0; rows < 4; ++rows) {
       for (int values = 0; values < 5; ++values) {

@@ -50,7 +50,7 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }
 
-TEST_F(ListColumnsTest, AResultThatDependsOnPaddingIsPaddedToNothingWithoutLengths) {
+TEST_F(ListColumnsTest, AListThatResultsDependOnIsNotPaddedWithoutLengths) {
   RowRecord record;
   record.lists = {"a", "c"};
   record.own_length = {"a", "b", "c"};

@@ -7,8 +7,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
@@ -21,6 +21,10 @@ TableMemory TensorFlowModel::tables() const {
 
 std::string TensorFlowModel::damage() const {
   return table_reader_ == nullptr ? std::string() : table_reader_->damage();
+}
+
+void TensorFlowModel::LogAs(const LogFields& fields) {
+  for (const auto& [name, programs] : programs_) programs->LogAs(fields);
 }
 
 ModelStats TensorFlowModel::stats() const {
@@ -37,23 +41,29 @@ void TensorFlowModel::Serve() {
   for (const auto& [name, signature] : saved_signatures_) {
     if (!absl::c_linear_search(options_.unserved_signatures, name)) declared.insert(name);
   }
-  int number = 0;
   for (const std::string& name : declared) {
+    const auto number = static_cast<int>(by_number_.size());
     const auto found = programs_.find(name);
-    if (found != programs_.end()) {
-      served_[name] = {absl::OkStatus(), found->second.get(), transcoding_.Find(name), number};
+    if (found == programs_.end()) {
+      served_[name].number = number;
+      by_number_.push_back(nullptr);
+      continue;
     }
-    ++number;
+    ServedSignature& served = served_[name];
+    served = {absl::OkStatus(), found->second.get(), transcoding_.Find(name), number};
+    by_number_.push_back(&served);
   }
 }
 
-absl::StatusOr<const ServedSignature*> TensorFlowModel::FindServed(std::string_view name) const {
+int TensorFlowModel::FindSignature(std::string_view name) const {
+  const auto found = served_.find(name.empty() ? "serving_default" : name);
+  return found == served_.end() ? -1 : found->second.number;
+}
+
+absl::Status TensorFlowModel::NotServed(std::string_view name) const {
   if (name.empty()) name = "serving_default";
   const auto found = served_.find(name);
-  if (found != served_.end()) {
-    if (!found->second.status.ok()) return found->second.status;
-    return &found->second;
-  }
+  if (found != served_.end() && !found->second.status.ok()) return found->second.status;
   const auto append_name = [](std::string* out, const auto& entry) { out->append(entry.first); };
   return absl::FailedPreconditionError(
       absl::StrCat("Serving signature key \"", name, "\" not found; the model has {",

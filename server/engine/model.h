@@ -46,7 +46,7 @@ struct ServedSignature {
   absl::Status status;  // if not OK, the signature cannot be run
   const Programs* programs = nullptr;
   const TranscodedSignature* examples = nullptr;  // null if it takes no tf.Examples
-  int number = 0;                                 // RequestProfile::signature
+  int number = -1;                                // Model::FindSignature()
 };
 
 class TensorFlowModel final : public Model {
@@ -57,10 +57,13 @@ class TensorFlowModel final : public Model {
       std::shared_ptr<const StateCaches> memories);
 
   const ModelDescription& description() const override { return description_; }
+  void LogAs(const LogFields& fields) override;
   ModelStats stats() const override;
   TableMemory tables() const override;
   std::string damage() const override;
-  Status Plan(const DecodedRequest& request, const BatchRules& rules, PlanPtr* plan) const override;
+  int FindSignature(std::string_view name) const override;
+  Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
+              PlanPtr* plan) const override;
   Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const override;
   void Run(std::vector<BatchMember>* members) const override;
   std::shared_ptr<const void> PinTables() const override;
@@ -106,8 +109,8 @@ class TensorFlowModel final : public Model {
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
   void Serve();
-  // Returns FAILED_PRECONDITION if no signature of that name is served.
-  absl::StatusOr<const ServedSignature*> FindServed(std::string_view name) const;
+  // Why the signature of that name cannot be run: FAILED_PRECONDITION if there is none.
+  absl::Status NotServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
   static void RunGroup(const std::vector<BatchMember*>& group);
   // Decides how one-row inputs of signatures without a record are fed.
@@ -127,6 +130,7 @@ class TensorFlowModel final : public Model {
   SignaturesByName signatures_;
   ProgramsByName programs_;
   std::map<std::string, ServedSignature, std::less<>> served_;
+  std::vector<const ServedSignature*> by_number_;  // null for signatures without programs
   Impurities impure_;
   std::set<std::string> int8_tables_;  // variables whose int8 form is mapped
   MappedVariables mapped_;

@@ -12,7 +12,7 @@
 #include "server/engine/model.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/record/row_record.h"
-#include "server/engine/sparse_parts.h"
+#include "server/engine/row_trials.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/cc/saved_model/reader.h"
 #include "tensorflow/core/framework/op.h"
@@ -237,6 +237,7 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
     auto signature =
         Signature::Create(declared, *session, options_, record, mapped_.TablesOf(graph));
     if (!signature.ok()) return signature.status();
+    (*signature)->set_lookup_errors(LookupErrors(graph, (*signature)->inputs()));
     absl::Status status = prepared ? (*signature)->Prepare() : absl::OkStatus();
     if (status.ok()) *made = *std::move(signature);
     return status;

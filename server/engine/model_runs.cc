@@ -6,10 +6,10 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
 #include "server/engine/model.h"
-#include "server/engine/program/program.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
-#include "server/states/state_store.h"
+#include "server/states/state_cache.h"
 #include "server/tables/overlay.h"
 
 namespace colcast::engine {
@@ -50,20 +50,18 @@ void RunMember(BatchMember* member) {
 
 }  // namespace
 
-Status TensorFlowModel::Plan(const DecodedRequest& request, const BatchRules& rules,
+Status TensorFlowModel::Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
                              PlanPtr* plan) const {
-  const absl::StatusOr<const ServedSignature*> served =
-      FindServed(request.model_spec.signature_name);
-  if (!served.ok()) return FromAbsl(served.status());
-  const Programs& programs = *(*served)->programs;
+  const ServedSignature* const served = signature < 0 ? nullptr : by_number_[signature];
+  if (served == nullptr) return FromAbsl(NotServed(request.model_spec.signature_name));
+  const Programs& programs = *served->programs;
   std::unique_ptr<RequestPlan, ReleasePlan> made = RequestPlan::New();
   if (absl::Status status = programs.Plan(request, made.get()); !status.ok()) {
     return FromAbsl(status);
   }
   made->rules = &rules;
-  made->examples = (*served)->examples;
+  made->examples = served->examples;
   made->profile = programs.ProfileOf(*made, rules);
-  made->profile.signature = (*served)->number;
   *plan = std::move(made);
   return OkStatus();
 }

@@ -67,7 +67,8 @@ class ModelRunsTest : public ::testing::Test {
     DecodedRequest& request = requests_.emplace_back();
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     request.model_spec.signature_name = signature;
-    return model_->Plan(request, rules_, plan);
+    return model_->Plan(request, model_->FindSignature(request.model_spec.signature_name), rules_,
+                        plan);
   }
 
   PlanPtr Scores(float user, const std::vector<float>& items) {
@@ -85,10 +86,15 @@ class ModelRunsTest : public ::testing::Test {
   std::deque<DecodedRequest> requests_;
 };
 
-TEST_F(ModelRunsTest, APlanSaysWhatTheRequestIsAndRunsAsOftenAsAskedTo) {
+TEST_F(ModelRunsTest, SignaturesHaveNumbersInTheOrderOfTheirNames) {
+  EXPECT_EQ(model_->FindSignature("scores"), 1);  // between `same` and `serving_default`
+  EXPECT_EQ(model_->FindSignature(""), model_->FindSignature("serving_default"));
+  EXPECT_EQ(model_->FindSignature("nowhere"), -1);
+}
+
+TEST_F(ModelRunsTest, APlanHasTheRequestsProfileAndRunsAnyNumberOfTimes) {
   const PlanPtr plan = Scores(1, {1, 2, 3});
   EXPECT_EQ(plan->profile.rows, 3);
-  EXPECT_EQ(plan->profile.signature, 1);  // between `same` and `serving_default`
   EXPECT_TRUE(plan->profile.can_be_split);
   for (int i = 0; i < 2; ++i) {
     std::unique_ptr<Outputs> outputs;
@@ -98,7 +104,7 @@ TEST_F(ModelRunsTest, APlanSaysWhatTheRequestIsAndRunsAsOftenAsAskedTo) {
   }
 }
 
-TEST_F(ModelRunsTest, WhatIsWrongIsSaidWhenARequestIsPlanned) {
+TEST_F(ModelRunsTest, PlanReportsErrorsInARequest) {
   PlanPtr plan;
   const Status missing = Plan("scores", FloatInput("item", {1}, {1}), &plan);
   EXPECT_EQ(missing.code, StatusCode::kInvalidArgument);
@@ -109,7 +115,7 @@ TEST_F(ModelRunsTest, WhatIsWrongIsSaidWhenARequestIsPlanned) {
   EXPECT_EQ(plan, nullptr);
 }
 
-TEST_F(ModelRunsTest, RequestsOfOneGroupRunAsOneAndOthersAlone) {
+TEST_F(ModelRunsTest, RequestsOfOneGroupRunTogether) {
   const PlanPtr first = Scores(1, {1, 2});
   const PlanPtr second = Scores(2, {3});
   PlanPtr other;

@@ -6,7 +6,7 @@
 
 #include "server/engine/input.h"
 #include "server/engine/testing.h"
-#include "server/states/key.h"
+#include "server/states/keys.h"
 #include "tensorflow/core/platform/tstring.h"
 
 namespace colcast::engine {

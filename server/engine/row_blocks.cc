@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "server/engine/rows.h"
-#include "server/engine/string_filler.h"
 #include "server/wire/column.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/platform/tstring.h"

@@ -5,7 +5,9 @@
 // if their rows alone make the signature refuse the request. A trial shows that: with made-up
 // values, the signature refuses the inputs with one row beside others with two, and accepts all of
 // them with two. The values of requests play no role, so an invalid value never looks like wrong
-// rows, and a request never changes the answer to another.
+// rows, and a request never changes the answer to another. Signatures whose inputs are parts of a
+// sparse or ragged tensor are never repeated: their first dimensions count values, or are lists of
+// lengths or offsets.
 #ifndef COLCAST_SERVER_ENGINE_ROW_TRIALS_H_
 #define COLCAST_SERVER_ENGINE_ROW_TRIALS_H_
 
@@ -14,6 +16,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
 
@@ -32,6 +36,12 @@ class RowTrials {
   mutable absl::Mutex mutex_;
   mutable std::map<Case, bool> results_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Whether an input is, unchanged but for its dtype and trailing shape, the indices, shape, row
+// splits or segment ids of an op, in the graph or in a function that it calls; or whether its rows
+// are sliced, as differences of row splits are computed. Values alone do not count: a model may
+// make a sparse tensor of a dense column.
+bool TakesSparseParts(const tensorflow::GraphDef& graph, const tensorflow::SignatureDef& signature);
 
 }  // namespace colcast::engine
 

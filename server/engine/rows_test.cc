@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(RowIndexTest, AnIndexHasTheNameOfItsDomain) {
+TEST(RowIndexTest, AnIndexIsNamedAfterItsDomain) {
   EXPECT_EQ(RowTo("user"), kRowToUser);
   EXPECT_TRUE(IsRowIndex("row_to_shop"));
   EXPECT_FALSE(IsRowIndex("row"));
@@ -37,7 +37,7 @@ std::vector<float> Floats(const Tensor& tensor) {
   return {values.data(), values.data() + values.size()};
 }
 
-TEST(RowsTest, AnOutputWithOtherRowsIsNamed) {
+TEST(RowsTest, AnOutputWithWrongRowsIsNamed) {
   EXPECT_TRUE(CheckRows({"pairs"}, {kPairs}, 3).ok());
   const absl::Status status = CheckRows({"pairs"}, {kPairs}, 2);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -45,7 +45,7 @@ TEST(RowsTest, AnOutputWithOtherRowsIsNamed) {
   EXPECT_FALSE(CheckRows({"number"}, {AsTensor<float>({1}, {})}, 1).ok());
 }
 
-TEST(RowsTest, GatheredRowsComeInTheOrderAskedFor) {
+TEST(RowsTest, RowsAreGatheredInOrder) {
   Tensor some;
   ASSERT_TRUE(GatherRows(kPairs, {2, 0, 2}, &some).ok());
   EXPECT_THAT(Floats(some), ElementsAre(5, 6, 1, 2, 5, 6));
@@ -69,6 +69,85 @@ TEST(RowsTest, RowsAreCopiedBetweenTensorsOfOneInnerShape) {
   ASSERT_TRUE(MakeRows(kPairs, 1, &out).ok());
   CopyRow(kPairs, 1, 0, &out);
   EXPECT_THAT(Floats(out), ElementsAre(3, 4));
+}
+
+TEST(GatheredRowsTest, GatheredBytesAreBounded) {
+  GatheredRows gathered(/*max_bytes=*/32);
+  Tensor feed = AsTensor<float>({1, 2}, {2});
+  ASSERT_TRUE(gathered.Gather({1, 1, 0, 1}, &feed).ok());  // 16 bytes
+  EXPECT_EQ(feed.flat<float>()(2), 1);
+  ASSERT_TRUE(gathered.Gather({0, 1, 2, 3}, &feed).ok());
+  const absl::Status status = gathered.Gather({0}, &feed);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("max_expanded_bytes is 32"));
+  EXPECT_EQ(feed.NumElements(), 4);
+}
+
+using ::testing::HasSubstr;
+
+// A tensor of this shape, whose elements are 10 * user + position.
+Tensor Output(const TensorShape& shape, int64_t user) {
+  Tensor tensor(tensorflow::DT_INT64, shape);
+  auto* const values = static_cast<int64_t*>(tensor.data());
+  for (int64_t i = 0; i < tensor.NumElements(); ++i) values[i] = 10 * user + i;
+  return tensor;
+}
+
+std::vector<int64_t> ValuesOf(const Tensor& tensor) {
+  const auto* const values = static_cast<const int64_t*>(tensor.data());
+  return {values, values + tensor.NumElements()};
+}
+
+TEST(ByUser, EachUsersRowsRunAloneAndKeepTheirPlaces) {
+  RunResult result;
+  std::vector<std::vector<int64_t>> runs;
+  const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
+    runs.push_back({rows.begin(), rows.end()});
+    of_user->aliases = {"score"};
+    of_user->tensors = {Output({static_cast<int64_t>(rows.size())}, user)};
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(RunByUser({2, 0, 2, 0, 0}, 4, run, &result).ok());
+  EXPECT_THAT(runs, ElementsAre(ElementsAre(1, 3, 4), ElementsAre(0, 2)));
+  EXPECT_THAT(result.aliases, ElementsAre("score"));
+  EXPECT_THAT(ValuesOf(result.tensors[0]), ElementsAre(20, 0, 21, 1, 2));
+}
+
+TEST(ByUser, AnOutputWithoutOneRowPerCandidateIsNamed) {
+  for (const TensorShape& shape : {TensorShape(), TensorShape({1}), TensorShape({3, 2})}) {
+    RunResult result;
+    const auto run = [&](int64_t user, absl::Span<const int64_t>, RunResult* of_user) {
+      of_user->aliases = {"score"};
+      of_user->tensors = {Output(shape, user)};
+      return absl::OkStatus();
+    };
+    const absl::Status status = RunByUser({0, 0, 1, 1}, 2, run, &result);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << shape.DebugString();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(shape.DebugString()));
+  }
+}
+
+TEST(ByUser, RowsOfDifferentShapesForUsersAreAnError) {
+  RunResult result;
+  const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
+    of_user->aliases = {"letters"};
+    of_user->tensors = {Output({static_cast<int64_t>(rows.size()), 2 + user}, user)};
+    return absl::OkStatus();
+  };
+  const absl::Status status = RunByUser({0, 1}, 2, run, &result);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"letters\""));
+}
+
+TEST(ByUser, AFeedWithoutRowsIsKeptWhole) {
+  DeclaredInput setting;
+  Tensor some;
+  ASSERT_TRUE(PickRows(setting, Output({}, 4), {0, 0, 0}, &some).ok());
+  EXPECT_THAT(ValuesOf(some), ElementsAre(40));
+  DeclaredInput rows;
+  rows.dims = {-1};
+  ASSERT_TRUE(PickRows(rows, Output({3}, 0), {2, 0}, &some).ok());
+  EXPECT_THAT(ValuesOf(some), ElementsAre(2, 0));
 }
 
 }  // namespace

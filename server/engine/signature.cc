@@ -135,10 +135,12 @@ void ReceivedRequest::Add(const Input& input, int position) {
 
 absl::Status ReceivedRequest::Plan(const SignatureInputs& with) {
   if (has_unknown) {
-    std::vector<ReceivedInput> named;
-    for (const Input& input : inputs) named.push_back({input.name(), &input});
-    SignatureInputs::Scratch scratch;
-    return with.Plan(named, positions, &scratch);  // an error that names the unknown inputs
+    std::vector<absl::string_view> unknown;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (positions[i] < 0) unknown.push_back(inputs[i].name());
+    }
+    const std::vector<const ColumnSource*> sent(columns.begin(), columns.end());
+    return with.Plan(sent, unknown, &plan);  // an error that names the unknown inputs
   }
   const auto extra_bytes = [this](size_t position, int64_t copies) {
     return columns[position]->ExtraBytes(copies);
@@ -251,7 +253,7 @@ absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* 
 absl::Status Signature::RunFeeds(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
                                  RunResult* result) const {
   absl::Status status = callables_->Run(feeds, outputs, &result->tensors);
-  if (!status.ok()) return status;
+  if (!status.ok()) return lookup_errors_.Explained(status, feeds);
   for (const int output : outputs) result->aliases.push_back(output_aliases_[output]);
   return absl::OkStatus();
 }

@@ -3,27 +3,81 @@
 #ifndef COLCAST_SERVER_ENGINE_SIGNATURE_H_
 #define COLCAST_SERVER_ENGINE_SIGNATURE_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/callables.h"
 #include "server/engine/engine.h"
 #include "server/engine/input.h"
+#include "server/engine/lookup_errors.h"
+#include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/record/row_record.h"
 #include "server/engine/row_trials.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow/core/public/session.h"
+#include "tsl/platform/threadpool.h"
 
 namespace colcast::engine {
+
+// A signature's prepared callables, one for each set of outputs that requests ask for.
+//
+// All methods may be called from any thread. Making a callable takes as long as hundreds of runs,
+// so only requests for the same outputs wait for it, and requests that keep asking for new sets of
+// outputs share the callable of all outputs.
+class Callables {
+ public:
+  // How many sets of outputs have callables of their own, in addition to the set of all outputs. A
+  // request for any other set runs all outputs, until one of these sets has gone unused for kStale
+  // runs and its callable is dropped.
+  static constexpr size_t kMost = 8;
+  static constexpr int64_t kStale = 1000;
+
+  // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
+  // `inter_op_parallelism`: see engine::Options.
+  Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
+            tensorflow::Session* session, int inter_op_parallelism);
+
+  // Makes the callable of these outputs, given by position in `fetches`, unless it exists.
+  absl::Status Prepare(const std::vector<int>& outputs);
+
+  // Runs the graph with TensorFlow's floating-point settings, and sets `(*tensors)[i]` to the value
+  // of `outputs[i]`. Returns DATA_LOSS if a mapped table changed before the run ended.
+  absl::Status Run(const std::vector<tensorflow::Tensor>& feeds, const std::vector<int>& outputs,
+                   std::vector<tensorflow::Tensor>* tensors);
+
+ private:
+  class Callable;
+
+  tsl::thread::ThreadPool* Pool() const;
+  std::shared_ptr<Callable> FindOrAdd(const std::vector<int>& outputs);
+  std::shared_ptr<Callable> TakeStale(int64_t use);
+  absl::Status Make(Callable* callable) const;
+
+  const std::vector<std::string> feeds_;
+  const std::vector<std::string> fetches_;
+  tensorflow::Session* const session_;
+  const int inter_op_parallelism_;
+  const std::shared_ptr<Callable> all_;
+  const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // null if the session maps no table
+  std::atomic<int64_t> uses_{0};
+  std::shared_mutex mutex_;  // guards the map, not the callables in it
+  std::map<std::vector<int>, std::shared_ptr<Callable>> some_;
+};
 
 // The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases point into the signature or
 // into `names`.
@@ -32,6 +86,28 @@ struct RunResult {
   std::vector<tensorflow::Tensor> tensors;
   std::list<std::string> names;  // unlike a deque, an empty list allocates nothing
   ExpansionStats expansion;
+};
+
+// The tensors of a run as Outputs: all rows, or those of one member of a batch.
+class TensorOutputs final : public Outputs {
+ public:
+  explicit TensorOutputs(RunResult result);
+
+  // Rows [first, first + rows) of every tensor, without copying. REQUIRES that all tensors have
+  // them.
+  TensorOutputs(std::shared_ptr<const RunResult> result, int64_t first, int64_t rows,
+                const ExpansionStats& expansion);
+
+  const std::vector<OutputColumn>& columns() const override { return columns_; }
+  const ExpansionStats& expansion() const override { return expansion_; }
+
+ private:
+  void AddColumns();
+
+  const std::shared_ptr<const RunResult> result_;
+  const ExpansionStats expansion_;
+  std::vector<std::vector<int64_t>> dims_;
+  std::vector<OutputColumn> columns_;
 };
 
 // The list columns of a signature, as recorded by the model's export.
@@ -113,6 +189,9 @@ class Signature {
   // libraries of missing ops.
   absl::Status Prepare() const;
 
+  // How errors of lookups are explained. Call before the first run.
+  void set_lookup_errors(LookupErrors errors) { lookup_errors_ = std::move(errors); }
+
   const SignatureInputs& inputs() const { return inputs_; }
 
   // The inputs of a signature whose one-row inputs are repeated only where a trial asks for it;
@@ -187,6 +266,7 @@ class Signature {
   std::vector<bool> rows_have_one_shape_;    // for each output
   absl::Status unfetchable_;  // returned by SelectOutputs() if an output is not a dense tensor
   std::unique_ptr<Callables> callables_;
+  LookupErrors lookup_errors_;
 };
 
 }  // namespace colcast::engine

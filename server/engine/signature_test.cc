@@ -84,7 +84,7 @@ std::string Input(const std::string& name, const std::vector<float>& values) {
 
 std::string Filter(const std::string& name) { return BytesField(3, name); }
 
-TEST_F(SignatureRunTest, AnInputOfOneRowIsRepeatedToTheRowsOfTheOthers) {
+TEST_F(SignatureRunTest, AOneRowInputIsRepeated) {
   ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1, 2, 3})).ok());
   EXPECT_THAT(outputs_, ElementsAre(Pair("echo", ElementsAre(1, 2, 3)),
                                     Pair("score", ElementsAre(21, 22, 23))));
@@ -97,14 +97,14 @@ TEST_F(SignatureRunTest, OnlyTheOutputsOfTheFilterAreFetched) {
   EXPECT_THAT(outputs_, ElementsAre(Pair("score", ElementsAre(21))));
 }
 
-TEST_F(SignatureRunTest, OutputsThatShareATensorAreEachAnswered) {
+TEST_F(SignatureRunTest, OutputsThatShareATensorAreAllReturned) {
   signature_.mutable_outputs()->insert({"again", signature_.outputs().at("score")});
   ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1})).ok());
   EXPECT_THAT(outputs_["again"], ElementsAre(21));
   EXPECT_THAT(outputs_["score"], ElementsAre(21));
 }
 
-TEST_F(SignatureRunTest, AFilterThatNamesAnOutputTwiceOrOneThatIsNotThereIsRefused) {
+TEST_F(SignatureRunTest, DuplicateAndUnknownOutputsAreRefused) {
   const std::string inputs = Input("user", {2}) + Input("item", {1});
   const absl::Status unknown = Run(inputs + Filter("scores"));
   EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
@@ -115,14 +115,14 @@ TEST_F(SignatureRunTest, AFilterThatNamesAnOutputTwiceOrOneThatIsNotThereIsRefus
   EXPECT_THAT(std::string(twice.message()), HasSubstr("duplicate output tensor alias: score"));
 }
 
-TEST_F(SignatureRunTest, AnOutputThatIsNoDenseTensorCannotBeReturned) {
+TEST_F(SignatureRunTest, ANonDenseOutputCannotBeReturned) {
   (*signature_.mutable_outputs())["score"].mutable_coo_sparse();
   const absl::Status status = Run(Input("user", {2}) + Input("item", {1}));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
 }
 
-TEST_F(SignatureRunTest, AnInputThatIsNoDenseTensorIsNamedWhenTheModelIsLoaded) {
+TEST_F(SignatureRunTest, ANonDenseInputIsNamedAtLoad) {
   (*signature_.mutable_inputs())["user"].mutable_coo_sparse();
   const auto made = Signature::Create(signature_, session_.get(), Options());
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
@@ -130,7 +130,7 @@ TEST_F(SignatureRunTest, AnInputThatIsNoDenseTensorIsNamedWhenTheModelIsLoaded) 
               HasSubstr("input \"user\" as a sparse tensor (coo_sparse)"));
 }
 
-TEST_F(SignatureRunTest, WhatARequestMayAskForIsBounded) {
+TEST_F(SignatureRunTest, RequestsBeyondLimitsAreRefused) {
   const std::string inputs = Input("user", {2}) + Input("item", {1, 2, 3});
   Options one_column;
   one_column.max_request_columns = 1;
@@ -141,7 +141,7 @@ TEST_F(SignatureRunTest, WhatARequestMayAskForIsBounded) {
   EXPECT_TRUE(Run(inputs).ok());
 }
 
-TEST_F(SignatureRunTest, ANegativeLengthOfAListIsRefusedByName) {
+TEST_F(SignatureRunTest, ANegativeLengthIsRefusedByName) {
   for (const char* const name : {"list", "list/length"}) {
     Declare(name, &(*signature_.mutable_inputs())[name]);
   }

@@ -1,5 +1,3 @@
-#include "server/engine/sparse_parts.h"
-
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/row_trials.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"

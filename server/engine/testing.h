@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "server/engine/engine.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/gathered_program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/signature.h"
 #include "server/wire/testing.h"

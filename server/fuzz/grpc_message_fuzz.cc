@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "server/base/text.h"
-#include "server/http2/grpc_headers.h"
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 
 namespace colcast::http2 {
 namespace {

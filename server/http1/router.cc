@@ -7,19 +7,18 @@
 #include <string_view>
 #include <utility>
 
-#include "server/base/thread.h"
-
 namespace colcast::http {
 
 class Router::Page {
  public:
-  explicit Page(std::function<Response()> make) : make_(std::move(make)) {}
+  Page(std::function<Response()> make, PageClocks clocks)
+      : make_(std::move(make)), clocks_(std::move(clocks)) {}
 
   Response Get() {
     constexpr std::chrono::milliseconds kMostPerSecond(100);
     constexpr std::chrono::milliseconds kShared(100);
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point now = clocks_.now();
     if (now - second_ >= std::chrono::seconds(1)) {
       second_ = now;
       spent_ = {};
@@ -27,10 +26,10 @@ class Router::Page {
     const bool is_asked_for_too_often = spent_ > kMostPerSecond;
     if (!is_asked_for_too_often || now - made_last_ >= kShared) {
       made_last_ = now;
-      const auto begin = CpuTimeOfThisThread();
+      const auto begin = clocks_.cpu();
       last_ = make_();
       if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
-      spent_ += CpuTimeOfThisThread() - begin;
+      spent_ += clocks_.cpu() - begin;
     }
     return last_;
   }
@@ -39,6 +38,7 @@ class Router::Page {
   using Clock = std::chrono::steady_clock;
 
   const std::function<Response()> make_;
+  const PageClocks clocks_;
   std::mutex mutex_;
   Response last_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // the start of the current second
@@ -48,7 +48,7 @@ class Router::Page {
 };
 
 void Router::AddPage(std::string path, std::function<Response()> page) {
-  pages_[std::move(path)] = std::make_shared<Page>(std::move(page));
+  pages_[std::move(path)] = std::make_shared<Page>(std::move(page), clocks_);
 }
 
 void Router::AddTree(std::string prefix, Handler handler, BodyFilter wants_body) {

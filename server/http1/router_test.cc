@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace colcast::http {
 namespace {
+
+using std::chrono::milliseconds;
 
 class TestExchange final : public Exchange {
  public:
@@ -30,9 +32,7 @@ class RouterTest : public testing::Test {
   RouterTest() {
     router_.AddPage("/", [] { return Body("page /"); });
     router_.AddPage("/counted", [this] {
-      const clock_t end = clock() + CLOCKS_PER_SEC / 200;
-      while (clock() < end) {
-      }
+      cpu_ += milliseconds(5);
       return Body(std::to_string(++made_));
     });
     router_.AddPage("/v1/page", [] { return Body("page /v1/page"); });
@@ -52,21 +52,27 @@ class RouterTest : public testing::Test {
   }
 
   int made_ = 0;
-  Router router_;
+  std::chrono::nanoseconds cpu_{0};
+  std::chrono::steady_clock::time_point now_ = std::chrono::steady_clock::now();
+  Router router_{PageClocks{[this] { return now_; }, [this] { return cpu_; }}};
 };
 
-TEST_F(RouterTest, APageThatIsAskedForTooOftenIsShared) {
-  EXPECT_EQ(Route("GET", "/counted").body, "1");
-  EXPECT_EQ(Route("GET", "/counted").body, "2");  // rare requests get a fresh page
-  constexpr int kMany = 10'000;
-  for (int i = 0; i < kMany; ++i) {
-    const std::string body = Route("GET", "/counted").body;
-    ASSERT_EQ(body, std::to_string(made_));
+TEST_F(RouterTest, APageThatHasTaken100MsOfASecondIsSharedFor100Ms) {
+  constexpr int kFresh = 21;  // of 5 ms each
+  for (int i = 1; i <= kFresh; ++i) {
+    EXPECT_EQ(Route("GET", "/counted").body, std::to_string(i));
   }
-  EXPECT_LT(made_, kMany / 10);
+  now_ += milliseconds(99);
+  EXPECT_EQ(Route("GET", "/counted").body, std::to_string(kFresh));
+  now_ += milliseconds(1);
+  EXPECT_EQ(Route("GET", "/counted").body, std::to_string(kFresh + 1));
+  EXPECT_EQ(Route("GET", "/counted").body, std::to_string(kFresh + 1));
+  now_ += milliseconds(900);  // the next second
+  EXPECT_EQ(Route("GET", "/counted").body, std::to_string(kFresh + 2));
+  EXPECT_EQ(Route("GET", "/counted").body, std::to_string(kFresh + 3));
 }
 
-TEST_F(RouterTest, WhoAnswers) {
+TEST_F(RouterTest, RoutesByMethodAndPath) {
   const struct {
     const char* method;
     const char* target;
@@ -91,7 +97,7 @@ TEST_F(RouterTest, WhoAnswers) {
   }
 }
 
-TEST_F(RouterTest, WhoWantsABody) {
+TEST_F(RouterTest, ReadsBodiesOnlyForHandlersThatWantThem) {
   router_.AddTree(
       "/short/", [](const std::shared_ptr<Exchange>&) {},
       [](const Request& head) { return head.method == "POST"; });
@@ -114,7 +120,7 @@ TEST_F(RouterTest, WhoWantsABody) {
   }
 }
 
-TEST_F(RouterTest, ARefusalSaysWhichMethodsAPageHas) {
+TEST_F(RouterTest, ARefusalListsThePagesMethods) {
   const Response response = Route("PUT", "/");
   ASSERT_EQ(response.headers.size(), 1u);
   EXPECT_EQ(response.headers[0], std::make_pair(std::string("Allow"), std::string("GET, HEAD")));

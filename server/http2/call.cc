@@ -5,7 +5,7 @@
 
 #include "server/base/text.h"
 #include "server/http2/connection.h"
-#include "server/http2/grpc_headers.h"
+#include "server/http2/grpc.h"
 
 namespace colcast::http2 {
 namespace {

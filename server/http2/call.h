@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 #include "server/net/hosts.h"
-#include "server/scheduling/job.h"
+#include "server/scheduling/request_queue.h"
 
 namespace colcast::http2 {
 

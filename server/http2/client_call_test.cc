@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>
 
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 #include "server/http2/testing.h"
 
 namespace colcast::http2 {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/http2/grpc_headers.h"
+#include "server/http2/grpc.h"
 #include "server/net/connection.h"
 
 namespace colcast::http2 {

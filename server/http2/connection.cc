@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "server/http2/grpc_headers.h"
+#include "server/http2/grpc.h"
 
 namespace colcast::http2 {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/http2/connection.h"
-#include "server/http2/grpc_headers.h"
+#include "server/http2/grpc.h"
 
 namespace colcast::http2 {
 namespace {

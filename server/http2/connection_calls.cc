@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "server/http2/connection.h"
-#include "server/http2/grpc_headers.h"
+#include "server/http2/grpc.h"
 
 namespace colcast::http2 {
 

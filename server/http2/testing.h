@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "server/http2/client.h"
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 #include "server/http2/target.h"
 
 namespace colcast::http2 {

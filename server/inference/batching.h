@@ -8,7 +8,7 @@
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
-#include "server/scheduling/request_class.h"
+#include "server/scheduling/request_queue.h"
 
 namespace colcast::inference {
 

@@ -71,7 +71,7 @@ TEST_F(BatchingTest, EveryFieldHasItsEffect) {
   EXPECT_THAT(parameters.batching.rules.allowed_batch_sizes, ElementsAre(8, 32));
 }
 
-TEST_F(BatchingTest, WhatIsWrongIsNamedWithTheFile) {
+TEST_F(BatchingTest, ErrorsNameFileFieldAndValue) {
   const struct {
     const char* text;
     const char* message;
@@ -102,7 +102,7 @@ TEST_F(BatchingTest, WhatIsWrongIsNamedWithTheFile) {
   EXPECT_EQ(ReadBatchingParameters("no/such/file", &parameters).code, StatusCode::kNotFound);
 }
 
-TEST_F(BatchingTest, AVersionIsBatchedByItsOwnFileOrNotAtAll) {
+TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutOneIsNotBatched) {
   BatchingOptions options;
   options.batching.emplace().limits.max_rows = 7;
   options.per_model = true;
@@ -126,7 +126,7 @@ TEST_F(BatchingTest, AVersionIsBatchedByItsOwnFileOrNotAtAll) {
   EXPECT_EQ(common.limits.max_rows, 7);
 }
 
-TEST_F(BatchingTest, AFileThatCannotBeLookedForIsAnError) {
+TEST_F(BatchingTest, AnUnreachableFileIsAnError) {
   BatchingOptions options;
   options.batching.emplace();
   options.per_model = true;
@@ -138,7 +138,7 @@ TEST_F(BatchingTest, AFileThatCannotBeLookedForIsAnError) {
   EXPECT_THAT(status.message, HasSubstr(too_long + "/batching_params.pbtxt"));
 }
 
-TEST_F(BatchingTest, WithoutBatchingOnlyWhatIsProvenIsJoinedAndTheFlagTurnsThatOff) {
+TEST_F(BatchingTest, WithoutBatchingOnlyProvenSignaturesJoinUnlessTurnedOff) {
   BatchingOptions options;
   options.max_time = microseconds(1500);
   Batching batching;

@@ -1,10 +1,7 @@
-#include "server/inference/example_batch.h"
-
 #include <chrono>
 #include <utility>
 
-#include "server/inference/input_bytes.h"
-#include "server/inference/signature.h"
+#include "server/inference/example_run.h"
 #include "server/wire/data_type.h"
 #include "tensorflow/core/example/example.pb.h"
 
@@ -201,19 +198,21 @@ Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options)
   return OkStatus();
 }
 
-Status ExampleBatch::Enter(const Servable& servable, const std::vector<std::string>& signatures,
+Status ExampleBatch::Enter(const std::vector<const Signature*>& signatures,
                            const CallOptions& options) const {
+  constexpr int64_t kOfAnExample = 40;  // a string's object, and a row's share of other tensors
   if (options.gate == nullptr) return OkStatus();
-  return options.gate->Enter(servable, signatures, size(), InputBytes(request_, size()));
+  const auto bytes = static_cast<int64_t>(request_.columns()[0].values.received_bytes());
+  return options.gate->Enter(signatures, size(), bytes + kOfAnExample * size());
 }
 
-Status ExampleBatch::Run(const Servable& servable, const std::string& signature_name,
+Status ExampleBatch::Run(const Servable& servable, const Signature& signature,
                          const std::vector<std::string>& outputs, metrics::CallRecord* record,
                          std::unique_ptr<engine::Outputs>* result) {
-  request_.model_spec.signature_name = signature_name;
+  request_.model_spec.signature_name = signature.name;
   request_.output_filter.assign(outputs.begin(), outputs.end());
   const auto start = std::chrono::steady_clock::now();
-  Status status = servable.model().Predict(request_, result);
+  Status status = servable.model().Predict(request_, signature.number, result);
   if (record->run_start == decltype(record->run_start)()) record->run_start = start;
   record->runtime += std::chrono::steady_clock::now() - start;
   if (!status.ok()) return status;

@@ -155,7 +155,7 @@ bool HasBothLists(const Bytes& message) {
   return tags.count(MakeTag(1, kLengthType)) + tags.count(MakeTag(2, kLengthType)) == 2;
 }
 
-TEST(ExampleRequestProtobufTest, DamagedMessagesAreUnderstoodAsProtobufDoes) {
+TEST(ExampleRequestProtobufTest, DamagedMessagesAreReadAsProtobufReadsThem) {
   google::protobuf::LogSilencer no_word_about_utf8;
   std::mt19937 random(7);
   int accepted = 0;

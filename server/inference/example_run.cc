@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "server/inference/example_batch.h"
-#include "server/inference/signature.h"
 #include "server/wire/data_type.h"
 
 namespace colcast::inference {
@@ -33,29 +31,28 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
 
 // A checked task.
 struct Plan {
-  std::string signature_name;
+  const Signature* signature = nullptr;
   std::string method_name;
   std::vector<std::string> fetches;
 };
 
 Status MakePlan(const Servable& servable, const InferenceTask& task, const CallOptions& options,
                 Plan* plan) {
-  plan->signature_name = SignatureNameOf(task.model_spec());
   plan->method_name = task.method_name();
-  const tensorflow::SignatureDef* signature = nullptr;
-  Status status = FindSignature(servable, plan->signature_name, &signature);
-  return status.ok() ? CheckTask(*signature, plan->method_name, options, &plan->fetches) : status;
+  Status status = servable.Find(task.model_spec().signature_name(), &plan->signature);
+  if (!status.ok()) return status;
+  return CheckTask(*plan->signature->def, plan->method_name, options, &plan->fetches);
 }
 
 Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
                  const CallOptions& options, std::vector<Plan>* plans) {
   if (Status status = CheckModelNames(request); !status.ok()) return status;
-  std::set<std::string> signature_names;
+  std::set<const Signature*> signatures;
   for (const InferenceTask& task : request.tasks()) {
     Plan plan;
     if (Status status = MakePlan(servable, task, options, &plan); !status.ok()) return status;
-    if (!signature_names.insert(plan.signature_name).second) {
-      return InvalidArgument("Duplicate evaluation of signature: ", plan.signature_name);
+    if (!signatures.insert(plan.signature).second) {
+      return InvalidArgument("Duplicate evaluation of signature: ", plan.signature->name);
     }
     plans->push_back(plan);
   }
@@ -69,7 +66,7 @@ Status RunTasks(const Servable& servable, const std::vector<Plan>& plans, Exampl
   for (size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     std::unique_ptr<engine::Outputs> outputs;
-    Status status = batch->Run(servable, plan.signature_name, plan.fetches, record, &outputs);
+    Status status = batch->Run(servable, *plan.signature, plan.fetches, record, &outputs);
     if (status.ok()) {
       status = ToResult(outputs->columns(), plan.method_name, batch->size(),
                         response->mutable_results(static_cast<int>(i)));
@@ -102,18 +99,53 @@ Status RunExamples(const Servable& servable, const MultiInferenceRequest& reques
   if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
   ExampleBatch batch;
   if (Status status = batch.Fill(input, options); !status.ok()) return status;
-  std::vector<std::string> signatures;
+  std::vector<const Signature*> signatures;
   for (const Plan& plan : plans) {
-    signatures.push_back(plan.signature_name);
+    signatures.push_back(plan.signature);
     auto* const answered = response->add_results()->mutable_model_spec();
     answered->set_name(request.tasks(response->results_size() - 1).model_spec().name());
-    answered->set_signature_name(plan.signature_name);
+    answered->set_signature_name(std::string(plan.signature->name));
     answered->mutable_version()->set_value(servable.version());
   }
-  if (Status status = batch.Enter(servable, signatures, options); !status.ok()) return status;
+  if (Status status = batch.Enter(signatures, options); !status.ok()) return status;
   Status status = RunTasks(servable, plans, &batch, response, record);
   if (status.ok() && options.gate != nullptr) options.gate->Learn();
   return status;
+}
+
+using scheduling::Clock;
+using scheduling::RunMemory;
+
+Status RunGate::Enter(const std::vector<const Signature*>& signatures, int64_t rows,
+                      int64_t input_bytes) {
+  rows_ = rows;
+  input_bytes_ = input_bytes;
+  for (const Signature* const signature : signatures) {
+    scheduling::RequestClass& of = *signature->request_class;
+    const Clock::duration cost = of.cost().Of(rows);
+    const scheduling::RunNeeds needs = NeedsOfRun(of, cost, input_bytes);
+    cost_ += cost;
+    needs_.bytes += needs.bytes;
+    needs_.worker += needs.worker;
+  }
+  if (cost_.count() > 0 && cost_ <= workers_->options().longest_slice) {
+    workers_->short_requests().Note();
+  }
+  const RunMemory::Answer answer = workers_->Reserve(needs_, &share_);
+  must_wait_ = answer == RunMemory::Answer::kLater;
+  if (answer != RunMemory::Answer::kYes) {
+    return TooMuchMemory(rows, input_bytes, needs_.bytes, workers_->options().memory.max_bytes);
+  }
+  if (signatures.size() == 1) run_.emplace(signatures[0]->request_class.get());
+  return OkStatus();
+}
+
+void RunGate::Learn() {
+  if (run_) run_->Learn(rows_, input_bytes_);
+}
+
+void RunGate::Wait(scheduling::Job* job, Clock::duration waited) {
+  workers_->SubmitForLater(job, needs_, Clock::now() - waited, cost_);
 }
 
 }  // namespace colcast::inference

@@ -3,11 +3,23 @@
 #ifndef COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 #define COLCAST_SERVER_INFERENCE_EXAMPLE_RUN_H_
 
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "server/base/status.h"
+#include "server/engine/engine.h"
 #include "server/inference/call_options.h"
+#include "server/inference/run.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"
+#include "server/scheduling/worker_pool.h"
 #include "server/wire/example_request.h"
+#include "server/wire/predict_request.h"
+#include "server/wire/predict_response.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/inference.pb.h"
 
 namespace colcast::inference {
@@ -35,6 +47,80 @@ Status RunExamples(const Servable& servable,
                    const ExampleInput& input, const CallOptions& options,
                    tensorflow::serving::MultiInferenceResponse* response,
                    metrics::CallRecord* record);
+
+// Admits one call on a worker to the memory and workers that it shares with Predict. Holds its
+// reservations until destroyed.
+class RunGate {
+ public:
+  explicit RunGate(scheduling::WorkerPool* workers) : workers_(workers) {}
+
+  // Call before a run in which each of `signatures` runs once. Returns RESOURCE_EXHAUSTED if the
+  // run lacks memory or a worker; must_wait() then says whether these may become available.
+  Status Enter(const std::vector<const Signature*>& signatures, int64_t rows, int64_t input_bytes);
+
+  // Call after a successful run.
+  void Learn();
+
+  // Whether to call Wait() and run again later, instead of answering with the error.
+  bool must_wait() const { return must_wait_; }
+  void Wait(scheduling::Job* job, scheduling::Clock::duration waited);
+
+ private:
+  scheduling::WorkerPool* const workers_;
+  scheduling::WorkerPool::Share share_;
+  scheduling::RunNeeds needs_;
+  scheduling::Clock::duration cost_{};
+  int64_t rows_ = 0;
+  int64_t input_bytes_ = 0;
+  bool must_wait_ = false;
+  // Set only for a single signature: a run of several does not show the cost of each.
+  std::optional<MeasuredRun> run_;
+};
+
+// Implementation details follow.
+
+// The name of the single input of a signature for Classify or Regress: serialized tf.Examples.
+inline constexpr char kExamplesInput[] = "inputs";
+
+// Sets `fetches` to the outputs that the task needs: for classify, whichever of "classes" and
+// "scores" the signature has; for regress, "outputs". Returns INVALID_ARGUMENT if the signature has
+// other outputs, an input other than kExamplesInput or, if options.check_method_names is set,
+// another method name. Returns UNIMPLEMENTED for a method_name other than kClassifyMethodName and
+// kRegressMethodName.
+Status CheckTask(const tensorflow::SignatureDef& signature, const std::string& method_name,
+                 const CallOptions& options, std::vector<std::string>* fetches);
+
+// Converts the outputs to `result`. Classes must be strings and scores floats, both of shape
+// [examples, classes]; outputs must be floats of shape [examples] or [examples, 1]. Otherwise
+// returns INVALID_ARGUMENT, naming the output.
+Status ToResult(const std::vector<OutputColumn>& outputs, const std::string& method_name,
+                int64_t examples, tensorflow::serving::InferenceResult* result);
+
+// The tf.Examples of a request, prepared as input for a model. Points into the ExampleInput passed
+// to Fill().
+class ExampleBatch {
+ public:
+  // Prepends the context's bytes to those of each example, so that protobuf parses one Example with
+  // the features of both; the example's features override the context's. Returns INVALID_ARGUMENT
+  // if there are no examples, and RESOURCE_EXHAUSTED if the copies of the context exceed
+  // max_expanded_bytes.
+  Status Fill(const ExampleInput& input, const CallOptions& options);
+
+  int64_t size() const { return expansion_.rows; }
+
+  // Reserves what a run of `signatures` needs; see RunGate::Enter().
+  Status Enter(const std::vector<const Signature*>& signatures, const CallOptions& options) const;
+
+  // Feeds the batch to a signature and fetches `outputs`. May be called repeatedly. Errors are
+  // those of Predict.
+  Status Run(const Servable& servable, const Signature& signature,
+             const std::vector<std::string>& outputs, metrics::CallRecord* record,
+             std::unique_ptr<engine::Outputs>* result);
+
+ private:
+  DecodedRequest request_;
+  engine::ExpansionStats expansion_;  // counts the copies of the context, which was sent once
+};
 
 }  // namespace colcast::inference
 

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/inference/run_gate.h"
 #include "server/inference/testing.h"
 #include "server/scheduling/worker_pool.h"
 
@@ -123,7 +122,7 @@ class ExampleRunTest : public testing::Test {
   MultiInferenceResponse results_;
 };
 
-TEST_F(ExampleRunTest, WhatARunNeedsIsReservedBeforeIt) {
+TEST_F(ExampleRunTest, ResourcesAreReservedBeforeARun) {
   scheduling::WorkerPool::Options options;
   options.memory.max_bytes = 10'000;
   scheduling::WorkerPool workers(options);
@@ -154,7 +153,7 @@ TEST_F(ExampleRunTest, WhatARunNeedsIsReservedBeforeIt) {
   expect_of_all("--max_run_bytes is 10000");
 }
 
-TEST_F(ExampleRunTest, ClassifyGivesLabelsAndScoresPerExample) {
+TEST_F(ExampleRunTest, ClassifyReturnsLabelsAndScoresPerExample) {
   ASSERT_TRUE(DoClassify("").ok());
   EXPECT_THAT(model_->asked, ElementsAre("serving_default: classes scores < X Y"));
   const InferenceResult& result = results_.results(0);
@@ -167,7 +166,7 @@ TEST_F(ExampleRunTest, ClassifyGivesLabelsAndScoresPerExample) {
   EXPECT_EQ(result.model_spec().version().value(), 7);
 }
 
-TEST_F(ExampleRunTest, RegressGivesAValuePerExample) {
+TEST_F(ExampleRunTest, RegressReturnsAValuePerExample) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{2}, {2, 1}}) {
     model_->answers["outputs"].dims = dims;
     ASSERT_TRUE(DoRegress("regress").ok());
@@ -186,7 +185,7 @@ TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
   EXPECT_THAT(status.message, HasSubstr("max_expanded_bytes"));
 }
 
-TEST_F(ExampleRunTest, SignaturesThatWillNotDoAreNamed) {
+TEST_F(ExampleRunTest, UnfitSignaturesAreNamed) {
   const struct {
     Status status;
     const char* words;
@@ -211,7 +210,7 @@ TEST_F(ExampleRunTest, SignaturesThatWillNotDoAreNamed) {
   EXPECT_THAT(DoRegress("regress").message, HasSubstr("Input is empty"));
 }
 
-TEST_F(ExampleRunTest, OutputsOfAnotherShapeOrDtypeAreNamed) {
+TEST_F(ExampleRunTest, OutputsOfAWrongShapeOrDtypeAreNamed) {
   const struct {
     const char* output;
     GivenAnswer answer;
@@ -244,7 +243,7 @@ TEST_F(ExampleRunTest, EachTaskIsARun) {
   EXPECT_EQ(results_.results(1).model_spec().signature_name(), "regress");
 }
 
-TEST_F(ExampleRunTest, TasksThatContradictEachOtherAreRefused) {
+TEST_F(ExampleRunTest, ContradictoryTasksAreRefused) {
   EXPECT_EQ(DoMultiInference({{"regress", "regress"}, {"regress", "regress"}}).message,
             "Duplicate evaluation of signature: regress");
   EXPECT_EQ(DoMultiInference({{"predict", "regress"}}).code, StatusCode::kUnimplemented);

@@ -66,7 +66,7 @@ void ExpectRefused(const ModelInferRequest& message, const std::vector<std::stri
   ExpectRefused(message.SerializeAsString(), words);
 }
 
-TEST(DecodeInferRequestTest, ReadsWhatIsAskedOfWhom) {
+TEST(DecodeInferRequestTest, ReadsModelOutputsAndId) {
   ModelInferRequest message;
   message.set_model_name("ranker");
   message.set_model_version("7");
@@ -84,7 +84,7 @@ TEST(DecodeInferRequestTest, ReadsWhatIsAskedOfWhom) {
   });
 }
 
-TEST(DecodeInferRequestTest, AVersionThatIsNoNumberIsALabel) {
+TEST(DecodeInferRequestTest, AVersionThatIsNotANumberIsALabel) {
   ModelInferRequest message;
   message.set_model_version("stable");
   Decode(message, [](const DecodedRequest& request) {
@@ -179,7 +179,7 @@ TEST(DecodeInferRequestTest, ContentsMergeAndMayComeUnpackedAndInAnyOrder) {
   });
 }
 
-TEST(DecodeInferRequestTest, RefusesValuesThatAreNotThoseOfTheShape) {
+TEST(DecodeInferRequestTest, RefusesValuesThatDoNotFitTheShape) {
   ExpectRefused(RawInput("INT64", {2}, Raw<int64_t>({1})), {"\"x\"", "8 bytes", "[2]", "INT64"});
   ExpectRefused(RawInput("INT64", {2}, ""), {"\"x\"", "0 bytes", "[2]"});
   ExpectRefused(RawInput("INT64", {1}, "1234567"), {"7 bytes"});
@@ -192,7 +192,7 @@ TEST(DecodeInferRequestTest, RefusesValuesThatAreNotThoseOfTheShape) {
   ExpectRefused(typed, {"\"x\"", "1 values", "int64_contents", "[2]", "2 elements"});
 }
 
-TEST(DecodeInferRequestTest, RefusesStringsThatAreCutOffOrTooMany) {
+TEST(DecodeInferRequestTest, RefusesTruncatedAndExcessStrings) {
   ExpectRefused(RawInput("BYTES", {1}, "\x03\0\0\0ab"s), {"\"x\"", "inside of string 0"});
   ExpectRefused(RawInput("BYTES", {1}, "\xff\xff\xff\xff"s), {"\"x\"", "inside of string 0"});
   ExpectRefused(RawInput("BYTES", {1}, "\x01\0"s), {"\"x\"", "2 bytes"});
@@ -224,7 +224,7 @@ TEST(DecodeInferRequestTest, RefusesTypedContentsOfAnotherDatatype) {
   ExpectRefused(message, {"\"x\"", "256", "UINT8", "0 to 255"});
 }
 
-TEST(DecodeInferRequestTest, RefusesWhatTheProtocolOrTheServerDoesNotHave) {
+TEST(DecodeInferRequestTest, RefusesUnsupportedFieldsAndParameters) {
   ExpectRefused(RawInput("FLOAT", {1}, "1234"), {"\"x\"", "\"FLOAT\"", "FP32"});
   ExpectRefused(RawInput("", {1}, "1234"), {"\"x\"", "datatype"});
   ModelInferRequest message = RawInput("FP32", {1}, "1234");
@@ -243,7 +243,7 @@ TEST(DecodeInferRequestTest, RefusesWhatTheProtocolOrTheServerDoesNotHave) {
   ExpectRefused(message, {"shared memory"});
 }
 
-TEST(DecodeInferRequestTest, AFieldOfALaterProtocolBesideAParameterChangesNothing) {
+TEST(DecodeInferRequestTest, AnUnknownFieldBesideAParameterIsIgnored) {
   ModelInferRequest message;
   auto& parameter = (*message.mutable_parameters())["signature_name"];
   parameter.set_string_param("columnar");
@@ -264,7 +264,7 @@ TEST(DecodeInferRequestTest, RefusesMoreInputsThanAllowed) {
 }
 
 // Each item takes 2 to 4 bytes on the wire but would take 8 to 32 in memory.
-TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
+TEST(DecodeInferRequestTest, RequestsBeyondLimitsAreRefusedBeforeTheyTakeMemory) {
   constexpr int kMany = 1'000'000;
   const auto many = [](const std::string& piece) {
     std::string pieces;
@@ -285,7 +285,7 @@ TEST(DecodeInferRequestTest, WhatIsTooMuchIsRefusedBeforeItTakesMemory) {
   }
 }
 
-TEST(DecodeInferRequestTest, StringsAreReadWhereTheyLie) {
+TEST(DecodeInferRequestTest, StringsAreNotCopied) {
   ModelInferRequest typed, raw = RawInput("BYTES", {3}, "\0\0\0\0\x02\0\0\0ab\0\0\0\0"s);
   auto* const contents = AddInput("x", "BYTES", {3}, &typed)->mutable_contents();
   for (const char* const text : {"", "ab", ""}) contents->add_bytes_contents(text);

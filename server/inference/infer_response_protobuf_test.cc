@@ -30,7 +30,7 @@ inference::ModelInferResponse Write(const std::vector<OutputColumn>& outputs,
   return parsed;
 }
 
-TEST(InferResponseTest, SaysWhichModelAnsweredWhichRequest) {
+TEST(InferResponseTest, HasModelVersionAndRequestId) {
   PredictResponse response;
   response.model_name = "ranker";
   response.version = 12;
@@ -41,7 +41,7 @@ TEST(InferResponseTest, SaysWhichModelAnsweredWhichRequest) {
   EXPECT_EQ(parsed.id(), "request 7");
 }
 
-TEST(InferResponseTest, WritesNumbersAsTheyLieInMemory) {
+TEST(InferResponseTest, WritesNumbersInMemoryOrder) {
   const std::vector<float> scores = {0.5, -1, 3};
   const std::vector<int64_t> dims = {3, 1};
   const auto parsed = Write({{"score", DT_FLOAT, dims, scores.data(), nullptr}});

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/inference/signature.h"
+#include "server/inference/servable.h"
 #include "server/items/item_columns.h"
 #include "server/wire/column.h"
 #include "server/wire/data_type.h"

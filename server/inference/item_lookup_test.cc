@@ -133,7 +133,7 @@ class ItemLookupTest : public testing::Test {
   int64_t unknown_ = 0;
 };
 
-TEST_F(ItemLookupTest, AddsWhatTheSignatureHasAndTakesTheKeyAway) {
+TEST_F(ItemLookupTest, AddsTheSignaturesFeaturesAndRemovesTheKey) {
   AddKeys({30, 10});
   const Status status = Fill();
   ASSERT_TRUE(status.ok()) << status.message;
@@ -150,7 +150,7 @@ TEST_F(ItemLookupTest, AKeyThatIsAnInputStays) {
   EXPECT_THAT(Prices(), ElementsAre(20.25));
 }
 
-TEST_F(ItemLookupTest, WhatIsSentWins) {
+TEST_F(ItemLookupTest, SentFeaturesOverrideTheTable) {
   AddKeys({20});
   const float price = 1;
   Column* const sent = request_.AddColumn("price");
@@ -162,7 +162,7 @@ TEST_F(ItemLookupTest, WhatIsSentWins) {
   EXPECT_NE(request_.Find("tags"), nullptr);
 }
 
-TEST_F(ItemLookupTest, LengthsWithoutTheirListAreNotFilledUp) {
+TEST_F(ItemLookupTest, LengthsWithoutTheirListGetNoValues) {
   AddKeys({20});
   request_.AddColumn("tags/length");
   ASSERT_TRUE(Fill().ok());
@@ -170,7 +170,7 @@ TEST_F(ItemLookupTest, LengthsWithoutTheirListAreNotFilledUp) {
   EXPECT_NE(request_.Find("price"), nullptr);
 }
 
-TEST_F(ItemLookupTest, WhatAMessageLeavesOutIsFoundAgainAndAnew) {
+TEST_F(ItemLookupTest, MissingFeaturesAreFoundAgainForOtherMessages) {
   const auto all = ElementsAre("price", "tags", "tags/length");
   for (int times = 0; times < 3; ++times) {
     EXPECT_THAT(FilledNames(Message({30, 10}, "columnar")), all);
@@ -194,7 +194,7 @@ TEST_F(ItemLookupTest, WhatAMessageLeavesOutIsFoundAgainAndAnew) {
   EXPECT_THAT(Prices(), ElementsAre(2));
 }
 
-TEST_F(ItemLookupTest, LeavesRequestsAloneThatHaveNoKeyOrNoFeature) {
+TEST_F(ItemLookupTest, RequestsWithoutKeyOrFeatureStayUnchanged) {
   request_.AddColumn("user");
   ASSERT_TRUE(Fill().ok());
   EXPECT_EQ(request_.columns().size(), 1);
@@ -220,7 +220,7 @@ TEST_F(ItemLookupTest, RefusesUnknownKeysByName) {
               HasSubstr("\"item_id\": 2 of 4 keys are not in the item table: 5, 7"));
 }
 
-TEST_F(ItemLookupTest, UnknownKeysHaveTheDefaultsWhereTheTableSaysSo) {
+TEST_F(ItemLookupTest, UnknownKeysGetDefaultsIfTheTableAllowsIt) {
   config_.defaults_for_unknown = true;
   AddKeys({10, 5});
   ASSERT_TRUE(Fill().ok());
@@ -241,7 +241,7 @@ TEST_F(ItemLookupTest, RefusesAKeyOfAnotherDtypeRankOrNumber) {
   EXPECT_THAT(Fill().message, HasSubstr("0 keys were sent for 1048576 rows"));
 }
 
-TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
+TEST_F(ItemLookupTest, AnUnfitTableLeavesThePreviousOneInUse) {
   lookup();
   PublishUnusable();
   EXPECT_EQ(source_->stats().version, 2);
@@ -252,7 +252,7 @@ TEST_F(ItemLookupTest, ATableThatTheModelDoesNotFitLeavesTheOneBefore) {
 }
 
 // A table made later may have the address of a freed one.
-TEST_F(ItemLookupTest, FindsTheNewestTableWhateverItsAddress) {
+TEST_F(ItemLookupTest, FindsTheNewestTableAtAReusedAddress) {
   lookup();
   PublishUnusable();
   const items::ItemTable* const unused = source_->table().get();

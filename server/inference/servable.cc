@@ -2,7 +2,26 @@
 
 #include <utility>
 
+#include "server/wire/data_type.h"
+
 namespace colcast::inference {
+
+namespace {
+
+const std::string& DefaultName() {
+  static const auto* const kDefault = new std::string("serving_default");
+  return *kDefault;
+}
+
+}  // namespace
+
+const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec) {
+  return spec.signature_name().empty() ? DefaultName() : spec.signature_name();
+}
+
+std::string_view SignatureNameOf(std::string_view requested) {
+  return requested.empty() ? DefaultName() : requested;
+}
 
 Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,
                         std::shared_ptr<const Servable>* servable, const Batching& batching,
@@ -13,12 +32,15 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   }
   made->batch_rules_ = batching.rules;
   for (const auto& [signature, def] : made->signatures()) {
-    made->classes_[signature] = std::make_unique<scheduling::RequestClass>(batching.limits);
+    made->by_name_[signature] = {signature, &def, 0,
+                                 std::make_unique<scheduling::RequestClass>(batching.limits)};
   }
-  for (const auto& [signature, of] : made->classes_) made->by_number_.push_back(of.get());
+  int number = 0;
+  for (auto& [signature, of] : made->by_name_) of.number = number++;
   if (!items.tables.empty()) {
     made->items_ = std::make_unique<const ItemLookup>(std::move(items), made->signatures());
   }
+  model->LogAs({name, version});
   made->name_ = std::move(name);
   made->version_ = version;
   made->model_ = std::move(model);
@@ -26,14 +48,28 @@ Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engin
   return OkStatus();
 }
 
-std::string_view Servable::SignatureLabel(std::string_view requested) const {
-  const auto found = signatures().find(requested.empty() ? "serving_default" : requested);
-  return found == signatures().end() ? std::string_view("unknown") : found->first;
+const Signature* Servable::Find(std::string_view requested) const {
+  const auto found = by_name_.find(SignatureNameOf(requested));
+  return found == by_name_.end() ? nullptr : &found->second;
 }
 
-scheduling::RequestClass* Servable::request_class(std::string_view requested) const {
-  const auto found = classes_.find(requested.empty() ? "serving_default" : requested);
-  return found == classes_.end() ? nullptr : found->second.get();
+Status Servable::Find(std::string_view requested, const Signature** signature) const {
+  *signature = Find(requested);
+  if (*signature != nullptr) return OkStatus();
+  return InvalidArgument(
+      "No signature was found with the name: ", Quoted(SignatureNameOf(requested)),
+      "; the model has ", KeyList(signatures()));
+}
+
+Status CheckMethodName(const Signature* signature, const CallOptions& options) {
+  if (!options.check_method_names || signature == nullptr) return OkStatus();
+  const std::string& method_name = signature->def->method_name();
+  for (const char* known : {kPredictMethodName, kClassifyMethodName, kRegressMethodName}) {
+    if (method_name == known) return OkStatus();
+  }
+  return Internal("Expected prediction signature method_name to be one of {", kPredictMethodName,
+                  ", ", kClassifyMethodName, ", ", kRegressMethodName,
+                  "}. Was: ", Quoted(method_name));
 }
 
 }  // namespace colcast::inference

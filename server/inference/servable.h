@@ -1,7 +1,8 @@
-// A loaded version of a model, as all APIs and protocols see it.
+// A loaded version of a model and its signatures, as all APIs and protocols see them.
 #ifndef COLCAST_SERVER_INFERENCE_SERVABLE_H_
 #define COLCAST_SERVER_INFERENCE_SERVABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,13 +13,39 @@
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
+#include "server/inference/call_options.h"
 #include "server/inference/item_lookup.h"
-#include "server/scheduling/request_class.h"
+#include "server/scheduling/request_queue.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow_serving/apis/model.pb.h"
 
 namespace colcast::inference {
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
+
+// The name of the requested signature; "serving_default" if the request names none.
+const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec);
+std::string_view SignatureNameOf(std::string_view requested);
+
+// Formats the map's keys for messages, sorted: {classes, scores}.
+template <typename Map>
+std::string KeyList(const Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& entry : map) keys.push_back(entry.first);
+  std::sort(keys.begin(), keys.end());
+  std::string list = "{";
+  for (const std::string& key : keys) list += (list.size() > 1 ? ", " : "") + key;
+  return list + "}";
+}
+
+// A signature of a servable.
+struct Signature {
+  std::string_view name;
+  const tensorflow::SignatureDef* def = nullptr;
+  int number = 0;  // its position among the model's signatures, sorted by name
+  // Not const, because the class learns from requests.
+  std::unique_ptr<scheduling::RequestClass> request_class;
+};
 
 // Shared by the requests that it answers. Only the learned cost estimates change.
 class Servable {
@@ -32,18 +59,15 @@ class Servable {
   int64_t version() const { return version_; }
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
-  // The metrics label for the signature that a request names: its name, "serving_default" for an
-  // empty name, or "unknown" if there is no such signature. Lives as long as the servable.
-  std::string_view SignatureLabel(std::string_view requested) const;
+  // The signature that a request names; an empty name means "serving_default". Null if there is
+  // none.
+  const Signature* Find(std::string_view requested) const;
+  // Like Find(), but returns INVALID_ARGUMENT, listing the model's signatures, if there is none.
+  Status Find(std::string_view requested, const Signature** signature) const;
 
   const engine::BatchRules& batch_rules() const { return batch_rules_; }
   // The lookup of columns that requests leave out; null if the model has no item table.
   const ItemLookup* items() const { return items_.get(); }
-  // The class of the signature that a request names; an empty name means "serving_default". Null if
-  // there is no such signature. Not const, because the class learns from requests.
-  scheduling::RequestClass* request_class(std::string_view requested) const;
-  // The class of the signature with this index (RequestProfile::signature).
-  scheduling::RequestClass* request_class(int signature) const { return by_number_[signature]; }
 
  private:
   Servable() = default;
@@ -54,9 +78,18 @@ class Servable {
   tensorflow::MetaGraphDef signatures_;  // contains only the signatures
   engine::BatchRules batch_rules_;
   std::unique_ptr<const ItemLookup> items_;
-  std::map<std::string, std::unique_ptr<scheduling::RequestClass>, std::less<>> classes_;
-  std::vector<scheduling::RequestClass*> by_number_;
+  std::map<std::string_view, Signature> by_name_;
 };
+
+// The metrics label of a signature: its name, or "unknown" for null. Lives as long as the servable.
+inline std::string_view LabelOf(const Signature* signature) {
+  return signature == nullptr ? "unknown" : signature->name;
+}
+
+// Checks whether Predict may run the signature. If options.check_method_names is set, returns
+// INTERNAL, as TensorFlow Serving does, unless the signature has one of its three method names.
+// OK for null: planning the request reports that error.
+Status CheckMethodName(const Signature* signature, const CallOptions& options);
 
 }  // namespace colcast::inference
 

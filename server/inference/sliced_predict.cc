@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/inference/measured_run.h"
-#include "server/scheduling/run_memory.h"
-#include "server/scheduling/slice_size.h"
+#include "server/scheduling/cost.h"
 
 namespace colcast::inference {
 namespace {
@@ -46,7 +44,7 @@ int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
 class SlicedPredict {
  public:
   SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,
-                WorkerPool* workers, RunWhole run_whole)
+                WorkerPool* workers, WholeRunner run_whole)
       : admitted_(std::move(admitted)),
         slices_(std::move(slices)),
         workers_(workers),
@@ -160,7 +158,7 @@ class SlicedPredict {
   AdmittedRequest admitted_;
   std::unique_ptr<engine::Slices> slices_;
   WorkerPool* const workers_;
-  const RunWhole run_whole_;
+  const WholeRunner run_whole_;
   const uint64_t client_ = job()->client();
   const Clock::time_point start_ = Clock::now();
   int at_once_ = 0;
@@ -217,7 +215,7 @@ class SliceJob final : public scheduling::Job {
 
 }  // namespace
 
-bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, RunWhole run_whole) {
+bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, WholeRunner run_whole) {
   const Clock::duration cost = admitted->cost;
   const int64_t rows = admitted->profile().rows;
   const scheduling::SliceNeeds needs = {workers->idle_workers(),

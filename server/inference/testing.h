@@ -5,12 +5,13 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "server/inference/input_bytes.h"
 #include "server/inference/servable.h"
 
 namespace colcast::inference {
@@ -23,8 +24,10 @@ class ModelWithoutGraph : public engine::Model {
       : description_{std::move(signatures), {}, {}} {}
 
   const engine::ModelDescription& description() const override { return description_; }
-  Status Plan(const DecodedRequest& request, const engine::BatchRules&,
+  int FindSignature(std::string_view) const override { return 0; }
+  Status Plan(const DecodedRequest& request, int signature, const engine::BatchRules&,
               engine::PlanPtr* plan) const override {
+    if (signature < 0) return Error(StatusCode::kFailedPrecondition, "no such signature");
     Status status = Check(request);
     if (status.ok()) *plan = engine::PlanPtr(new Planned(&request, Profile(request)));
     return status;
@@ -53,7 +56,9 @@ class ModelWithoutGraph : public engine::Model {
   struct Planned final : engine::PlannedRequest {
     Planned(const DecodedRequest* request, const engine::RequestProfile& known) : request(request) {
       profile = known;
-      profile.input_bytes = InputBytes(*request, profile.rows);
+      constexpr double kBytesOfARow = 16, kMost = 1e15;
+      const double bytes = kBytesOfARow * static_cast<double>(profile.rows);
+      profile.input_bytes = static_cast<int64_t>(std::min(bytes, kMost));
     }
     const DecodedRequest* const request;
   };

@@ -82,7 +82,7 @@ TEST_F(TfRecordTest, AFifoIsAnError) {
   EXPECT_THAT(status.message, HasSubstr(path_));
 }
 
-TEST_F(TfRecordTest, DamageIsNamedByItsByte) {
+TEST_F(TfRecordTest, ErrorsNameTheDamagedByte) {
   const std::string first = Record("one"), second = Record("two");
   for (size_t byte = 0; byte < second.size(); ++byte) {
     std::string damaged = second;
@@ -93,7 +93,7 @@ TEST_F(TfRecordTest, DamageIsNamedByItsByte) {
   }
 }
 
-TEST_F(TfRecordTest, AFileThatEndsWithinARecordIsDamaged) {
+TEST_F(TfRecordTest, ATruncatedRecordIsDamage) {
   const std::string record = Record("one");
   for (size_t size = 1; size < record.size(); ++size) {
     EXPECT_THAT(Read(record.substr(0, size)), IsEmpty());

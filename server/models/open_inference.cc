@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/inference/signature.h"
+#include "server/inference/servable.h"
 #include "server/wire/infer.h"
 
 namespace colcast::models {
@@ -61,11 +61,8 @@ Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ModelMetadataResponse* response) {
   std::shared_ptr<const Servable> servable;
   if (Status status = models.Find(spec, &servable); !status.ok()) return status;
-  const tensorflow::SignatureDef* found = nullptr;
-  const std::string_view name = inference::SignatureNameOf(spec.signature_name);
-  if (Status status = inference::FindSignature(*servable, name, &found); !status.ok()) {
-    return status;
-  }
+  const inference::Signature* found = nullptr;
+  if (Status status = servable->Find(spec.signature_name, &found); !status.ok()) return status;
   std::vector<VersionStatus> versions;
   ModelSpec all;
   all.name = spec.name;
@@ -77,7 +74,7 @@ Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
       response->add_versions(std::to_string(version.version));
     }
   }
-  tensorflow::SignatureDef signature = *found;
+  tensorflow::SignatureDef signature = *found->def;
   if (servable->items() != nullptr) servable->items()->AddKeys(&signature);
   Describe(signature.inputs(), response->mutable_inputs());
   Describe(signature.outputs(), response->mutable_outputs());

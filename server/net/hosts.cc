@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "server/net/socket.h"
-#include "server/scheduling/job.h"
+#include "server/scheduling/request_queue.h"
 
 namespace colcast::net {
 

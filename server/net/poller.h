@@ -15,7 +15,7 @@
 
 #include "server/base/thread.h"
 #include "server/net/hosts.h"
-#include "server/scheduling/event_source.h"
+#include "server/scheduling/worker_pool.h"
 
 namespace colcast::net {
 

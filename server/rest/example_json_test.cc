@@ -50,7 +50,7 @@ std::string Feature(const std::string& list) {
   return "features { feature { key: \"f\" value { " + list + " } } } ";
 }
 
-TEST(ExampleJson, AFeatureHasTheKindOfItsValues) {
+TEST(ExampleJson, AFeaturesKindFollowsItsValues) {
   const struct {
     const char* values;
     const char* list;
@@ -74,13 +74,13 @@ TEST(ExampleJson, AFeatureWithoutValuesHasNoKind) {
               ElementsAre("features { feature { key: \"f\" value { } } } "));
 }
 
-TEST(ExampleJson, EveryExampleIsItsOwn) {
+TEST(ExampleJson, EachExampleIsSeparate) {
   EXPECT_THAT(TextsOf(R"({"examples": [{"f": 1}, {}, {"f": "x"}]})"),
               ElementsAre(Feature("int64_list { value: 1 }"), "features { } ",
                           Feature("bytes_list { value: \"x\" }")));
 }
 
-TEST(ExampleJson, TheContextIsAnExample) {
+TEST(ExampleJson, TheContextIsReadAsAnExample) {
   const Parsed parsed(R"({"context": {"f": 1}, "examples": [{}]})");
   ASSERT_TRUE(parsed.status.ok());
   EXPECT_EQ(TextOf(parsed.input.context), Feature("int64_list { value: 1 }"));
@@ -88,13 +88,13 @@ TEST(ExampleJson, TheContextIsAnExample) {
   EXPECT_THAT(Parsed(R"({"examples": [{"f": 1}]})").input.context, IsEmpty());
 }
 
-TEST(ExampleJson, AnExampleOfB64AloneIsAnObject) {
+TEST(ExampleJson, AnExampleWithOnlyB64IsAnObject) {
   EXPECT_THAT(TextsOf(R"({"examples": [{"b64": "YQ=="}]})"),
               ElementsAre("features { feature { key: \"b64\" value { bytes_list { value: "
                           "\"YQ==\" } } } } "));
 }
 
-TEST(ExampleJson, TheListIsJudgedFirstAndThenTheContext) {
+TEST(ExampleJson, ErrorsInTheListComeBeforeThoseInTheContext) {
   const struct {
     const char* json;
     const char* error;
@@ -147,7 +147,7 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
   }
 }
 
-TEST(ExampleJson, NothingIsLeftOfAnEarlierReading) {
+TEST(ExampleJson, ReadingAgainForgetsTheFirstReading) {
   ExamplesJson json(nullptr);
   EXPECT_FALSE(json.Read(R"({"examples": [{"f": 1}, {"f": )", nullptr).ok());
   ASSERT_TRUE(json.Read(R"({"examples": [{}]})", nullptr).ok());
@@ -155,7 +155,7 @@ TEST(ExampleJson, NothingIsLeftOfAnEarlierReading) {
   EXPECT_EQ(TextOf(json.input().examples[0].ToString()), "features { } ");
 }
 
-TEST(ExampleJson, ItsMemoryIsCountedAndGivenBack) {
+TEST(ExampleJson, ItsMemoryIsCountedAndReturned) {
   net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);

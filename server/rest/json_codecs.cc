@@ -1,5 +1,3 @@
-#include "server/rest/json_codecs.h"
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -9,11 +7,12 @@
 #include "server/base/status.h"
 #include "server/inference/call_options.h"
 #include "server/inference/example_run.h"
-#include "server/inference/predict_run.h"
-#include "server/inference/signature.h"
+#include "server/inference/run.h"
+#include "server/inference/servable.h"
 #include "server/rest/example_json.h"
 #include "server/rest/json_reader.h"
 #include "server/rest/json_response.h"
+#include "server/rest/model_api.h"
 #include "server/rest/predict_json.h"
 #include "server/wire/inflater.h"
 
@@ -183,13 +182,14 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
                const inference::Servable& servable) override {
     // Finds a signature and adds the keys of item tables to its inputs.
     const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
-      Status status =
-          inference::FindSignature(servable, inference::SignatureNameOf(name), signature);
-      if (!status.ok() || servable.items() == nullptr) return status;
-      with_keys_ = **signature;
+      const inference::Signature* found = nullptr;
+      if (Status status = servable.Find(name, &found); !status.ok()) return status;
+      *signature = found->def;
+      if (servable.items() == nullptr) return OkStatus();
+      with_keys_ = *found->def;
       servable.items()->AddKeys(&with_keys_);
       *signature = &with_keys_;
-      return status;
+      return OkStatus();
     };
     return json_.Read(text, &rows, find);
   }

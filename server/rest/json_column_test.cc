@@ -72,7 +72,7 @@ TEST(JsonColumn, RowsOfListsBecomeOneTensor) {
   EXPECT_EQ(parsed.column().dtype, DT_INT32);
 }
 
-TEST(JsonColumn, FloatsTakeEveryNumber) {
+TEST(JsonColumn, FloatsAcceptAnyNumber) {
   const std::vector<float> floats = Elements<float>(DT_FLOAT, "1, 2.5, -3e2, 16777217, Infinity");
   EXPECT_EQ(floats,
             (std::vector<float>{1, 2.5, -300, 16777216, std::numeric_limits<float>::infinity()}));
@@ -80,7 +80,7 @@ TEST(JsonColumn, FloatsTakeEveryNumber) {
   EXPECT_EQ(Elements<double>(DT_DOUBLE, "0.1, 1e300"), (std::vector<double>{0.1, 1e300}));
 }
 
-TEST(JsonColumn, NumbersBecomeTheDoubleNextToThem) {
+TEST(JsonColumn, NumbersAreRoundedToTheNearestDouble) {
   EXPECT_EQ(Elements<double>(DT_DOUBLE, "0e300, 1e-999, -0.0, 5e-324, 9007199254740993.0"),
             (std::vector<double>{0, 0, 0, 5e-324, 9007199254740992}));
   EXPECT_EQ(Elements<double>(DT_DOUBLE, "1.00000000000000011102230246251565404236316680908203124"),
@@ -91,7 +91,7 @@ TEST(JsonColumn, NumbersBecomeTheDoubleNextToThem) {
             "JSON Parse error: Number too big to be stored in double. at offset: 1");
 }
 
-TEST(JsonColumn, IntegersKeepEveryBitOfTheirRange) {
+TEST(JsonColumn, IntegersKeepAllBits) {
   EXPECT_EQ(Elements<int64_t>(DT_INT64, "9223372036854775807, -9223372036854775808"),
             (std::vector<int64_t>{INT64_MAX, INT64_MIN}));
   EXPECT_EQ(Elements<uint64_t>(DT_UINT64, "18446744073709551615"),
@@ -155,7 +155,7 @@ TEST(JsonColumn, NestingHasALimit) {
             "input \"x\": lists nested deeper than 254");
 }
 
-TEST(JsonColumn, ADtypeThatJsonLacksIsUnimplemented) {
+TEST(JsonColumn, ADtypeWithoutJsonIsUnimplemented) {
   const Status status = Parsed(DT_COMPLEX64, "1").status();
   EXPECT_EQ(status.code, StatusCode::kUnimplemented);
   EXPECT_EQ(status.message,

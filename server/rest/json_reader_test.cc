@@ -30,7 +30,7 @@ std::string ErrorOf(const std::string& text) {
   return status.ok() ? reader.status().message : status.message;
 }
 
-TEST(ReadJson, PassesOverAByteOrderMarkAndNulsAtTheEnd) {
+TEST(ReadJson, SkipsAByteOrderMarkAndTrailingNuls) {
   for (const std::string& text :
        {"{}"s, "\xEF\xBB\xBF{}"s, "{}\0"s, "{} \0\0"s, "\xEF\xBB\xBF {}\0"s}) {
     EXPECT_EQ(ErrorOf(text), "");
@@ -56,7 +56,7 @@ TEST(ReadJson, ErrorsNameTheByte) {
   for (const auto& [text, error] : kCases) EXPECT_EQ(ErrorOf(text), error) << text;
 }
 
-TEST(ReadJson, NestingTakesNoMoreThanSoMuchMemory) {
+TEST(ReadJson, TheMemoryForNestingIsBounded) {
   net::MemoryLimit limit(2 << 20);
   RequestMemory memory(&limit);
   const std::string text(10 << 20, '[');
@@ -81,7 +81,7 @@ TEST(ReadJson, StringsAreUnescaped) {
   }
 }
 
-TEST(Describe, AValueIsNeverLongerThanALine) {
+TEST(Describe, QuotedValuesAreShortened) {
   const struct {
     const char* value;
     const char* description;

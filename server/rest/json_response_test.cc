@@ -72,12 +72,12 @@ TEST(WriteOutputs, StringsAreTextUnlessTheNameSaysBytes) {
             R"({"outputs":[{"b64":"YSIK"},{"b64":"/wE="},{"b64":""}]})");
 }
 
-TEST(WriteOutputs, StringsThatAreNoUtf8AreBase64) {
+TEST(WriteOutputs, StringsThatAreNotUtf8AreBase64) {
   EXPECT_EQ(Write({{"y", DT_STRING, {3}, &kStrings}}, JsonFormat::kColumns),
             R"({"outputs":["a\"\n",{"b64":"/wE="},""]})");
 }
 
-TEST(WriteOutputs, WhatHasNoFormIsNamed) {
+TEST(WriteOutputs, AnOutputWithoutJsonIsNamed) {
   EXPECT_EQ(Write({}, JsonFormat::kColumns), "the signature has no outputs");
   EXPECT_EQ(Write({{"y", DT_HALF, {1}, kFloats}}, JsonFormat::kColumns),
             "output \"y\": DT_HALF cannot be represented in JSON; ask for it over gRPC");

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/backend.h"
@@ -18,9 +19,36 @@
 #include "server/http1/router.h"
 #include "server/inference/servable.h"
 #include "server/models/model_status.h"
-#include "server/rest/rest_path.h"
+#include "server/wire/predict_request.h"
 
 namespace colcast::http {
+
+enum class RestMethod {
+  kStatus,
+  kMetadata,
+  kPredict,
+  kClassify,
+  kRegress,
+};
+
+struct RestCall {
+  RestMethod method = RestMethod::kStatus;
+  ModelSpec model;  // without a signature
+};
+
+// GET  /v1/models/NAME[/versions/V|/labels/L][/metadata]
+// POST /v1/models/NAME[/versions/V|/labels/L]:(predict|classify|regress)
+//
+// Segments other than NAME and L may be upper case. NAME and L are percent-encoded and may decode
+// to anything, because they are only compared with names of models and labels. Returns
+// INVALID_ARGUMENT for any other target that begins with /v1/, including one with a '?', as in TF
+// Serving. Returns NOT_FOUND, with what to do instead, for a target that begins with /v2.
+Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
+
+// Reads the body and runs the model on the workers. `call.method` is kPredict, kClassify or
+// kRegress. `timeout` counts from now; 0 for none. `backend` must outlive the call.
+void RunModel(const Backend& backend, std::chrono::milliseconds timeout, size_t max_body_bytes,
+              const RestCall& call, std::shared_ptr<Exchange> exchange);
 
 // Writes a GetModelStatusResponse.
 Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);

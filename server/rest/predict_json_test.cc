@@ -108,7 +108,7 @@ TEST(ReadInputs, FillsColumns) {
   }
 }
 
-TEST(ReadInputs, ColumnsMayBeAbsentForTheModelToJudge) {
+TEST(ReadInputs, AbsentColumnsAreLeftToTheModel) {
   for (const char* const json : {"{}", R"({"inputs": {}})"}) {
     EXPECT_EQ(Parsed(json, SignatureDef()).ToString(), "columns");
   }
@@ -122,7 +122,7 @@ TEST(ReadInputs, ASignatureWithoutInputsTakesNoValue) {
 }
 
 // The text after the limit is malformed, but not read.
-TEST(ReadInputs, TooManyRowsAreRefusedBeforeTheRestIsRead) {
+TEST(ReadInputs, TooManyRowsAreRefusedImmediately) {
   const RowLimit limit{3, [](const std::string& input) { return input != "fixed"; }};
   const auto read = [&](const std::string& text, const SignatureDef& signature) {
     const auto find = [&](const std::string&, const SignatureDef** found) {
@@ -167,7 +167,7 @@ TEST(ReadInputs, TheOnlyInputNeedsNoName) {
             "columns x:DT_STRING[]=a;");
 }
 
-TEST(ReadInputs, ErrorsSayWhereAndWhat) {
+TEST(ReadInputs, ErrorsHavePlaceAndCause) {
   const Case kCases[] = {
       {"{}", "Missing 'inputs' or 'instances' key"},
       {R"({"inputs": 1, "instances": [1]})",
@@ -202,7 +202,7 @@ TEST(ReadInputs, ErrorsSayWhereAndWhat) {
   }
 }
 
-TEST(ReadInputs, ADtypeWithoutAFormHasTheCodesOfTfServing) {
+TEST(ReadInputs, ADtypeWithoutJsonHasTfServingsCodes) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_COMPLEX64, DT_COMPLEX128}) {
     EXPECT_EQ(Parsed(R"({"inputs": [1]})", OneInput(dtype)).status.code,
               StatusCode::kUnimplemented);
@@ -213,7 +213,7 @@ TEST(ReadInputs, ADtypeWithoutAFormHasTheCodesOfTfServing) {
   }
 }
 
-TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
+TEST(ReadInputs, TheFirstErrorInTheTextIsReported) {
   const Case kCases[] = {
       // If a list has the wrong length, its contents do not matter.
       {R"({"inputs": {"score": [[1, 2], ["x"]]}})",
@@ -246,12 +246,12 @@ TEST(ReadInputs, TheFirstErrorOfTheTextIsTheOneTold) {
   }
 }
 
-TEST(ReadInputs, OfMembersOfOneNameTheFirstCounts) {
+TEST(ReadInputs, OfRepeatedMembersTheFirstCounts) {
   EXPECT_EQ(Parsed(R"({"inputs": [1], "inputs": "x"})", OneInput(DT_INT64)).ToString(),
             "columns x:DT_INT64[1]=1;");
 }
 
-TEST(ReadInputs, AnObjectOfB64AloneIsAValue) {
+TEST(ReadInputs, AnObjectWithOnlyB64IsAValue) {
   SignatureDef signature = OneInput(DT_STRING);
   signature.mutable_inputs()->clear();
   (*signature.mutable_inputs())["b64"].set_dtype(tensorflow::DT_STRING);
@@ -278,14 +278,14 @@ TEST(SignatureName, IsAStringOrAbsent) {
             "\"signature_name\" is the number 5, expected a string");
 }
 
-TEST(SignatureName, MayComeBehindTheInputs) {
+TEST(SignatureName, MayFollowTheInputs) {
   const Parsed parsed(R"({"inputs": [1, 2], "signature_name": "s"})", OneInput(DT_INT64));
   EXPECT_EQ(parsed.ToString(), "columns x:DT_INT64[2]=1;2;");
   EXPECT_EQ(parsed.asked_for, (std::vector<std::string>{"", "s"}));
   EXPECT_EQ(parsed.json.signature_name(), "s");
 }
 
-TEST(Memory, OfColumnsIsCountedAndGivenBack) {
+TEST(Memory, OfColumnsIsCountedAndReturned) {
   net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);

@@ -11,7 +11,7 @@
 
 #include "server/base/status.h"
 #include "server/http2/call.h"
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow_serving/apis/model.pb.h"
 

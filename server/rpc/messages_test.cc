@@ -15,7 +15,7 @@ using http2::Of;
 using tensorflow::serving::GetModelStatusRequest;
 using testing::HasSubstr;
 
-TEST(MessagesTest, WhatIsWrittenIsReadAgain) {
+TEST(MessagesTest, MessagesAreReadAsWritten) {
   GetModelStatusRequest written, read;
   written.mutable_model_spec()->set_name("m");
   Message bytes;
@@ -24,7 +24,7 @@ TEST(MessagesTest, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(read.SerializeAsString(), written.SerializeAsString());
 }
 
-TEST(MessagesTest, BytesThatAreNoMessageNameTheMessage) {
+TEST(MessagesTest, MalformedBytesAreAnErrorWithTheMessagesName) {
   GetModelStatusRequest request;
   const Status status = ReadMessage(Of("\xff\xff"), &request);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
@@ -38,7 +38,7 @@ TEST(MessagesTest, TooManyBytesAreNotRead) {
   EXPECT_THAT(status.message, HasSubstr("4194305 bytes; at most 4194304"));
 }
 
-TEST(FromProtoTest, AModelIsAskedForByVersionByLabelOrByNeither) {
+TEST(FromProtoTest, ASpecHasAVersionALabelOrNeither) {
   tensorflow::serving::ModelSpec proto;
   proto.set_name("m");
   proto.set_signature_name("s");

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/base/log.h"
-#include "server/http2/message_reader.h"
+#include "server/http2/grpc.h"
 #include "server/inference/servable.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/wire_calls.h"
@@ -94,7 +94,7 @@ class OffloadedCall {
     record_.api = "Predict";
     record_.entrypoint = "GRPC";
     record_.model_name = servable_->name();
-    record_.signature_name = servable_->SignatureLabel(request.model_spec.signature_name);
+    record_.signature_name = inference::LabelOf(servable_->Find(request.model_spec.signature_name));
     record_.expansion.rows = RowsOf(request);
     record_.request_bytes = call->request().size();
   }

@@ -17,7 +17,7 @@ class OffloadCircuitTest : public testing::Test {
   OffloadCircuit circuit_{/*patience=*/milliseconds(500), /*pause=*/milliseconds(1000)};
 };
 
-TEST_F(OffloadCircuitTest, AServerThatFailsIsLeftAloneUntilItAnswers) {
+TEST_F(OffloadCircuitTest, AFailedServerGetsNoCallsUntilItAnswers) {
   EXPECT_EQ(circuit_.At(At(0)), State::kAnswers);
   EXPECT_TRUE(circuit_.Failed(At(0)));
   EXPECT_EQ(circuit_.At(At(999)), State::kLeftAlone);
@@ -29,7 +29,7 @@ TEST_F(OffloadCircuitTest, AServerThatFailsIsLeftAloneUntilItAnswers) {
   EXPECT_FALSE(circuit_.Answered());
 }
 
-TEST_F(OffloadCircuitTest, ShortWaitsAddUpUntilThereIsAnAnswer) {
+TEST_F(OffloadCircuitTest, ShortWaitsAddUpUntilAnAnswer) {
   EXPECT_FALSE(circuit_.TimedOut(At(0), At(200)));
   EXPECT_FALSE(circuit_.TimedOut(At(1000), At(1200)));
   EXPECT_FALSE(circuit_.Answered());
@@ -39,12 +39,12 @@ TEST_F(OffloadCircuitTest, ShortWaitsAddUpUntilThereIsAnAnswer) {
   EXPECT_EQ(circuit_.At(At(3200)), State::kLeftAlone);
 }
 
-TEST_F(OffloadCircuitTest, CallsSideBySideWaitOnce) {
+TEST_F(OffloadCircuitTest, SimultaneousCallsWaitOnce) {
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(circuit_.TimedOut(At(0), At(400 + i / 2)));
   EXPECT_TRUE(circuit_.TimedOut(At(0), At(500)));
 }
 
-TEST_F(OffloadCircuitTest, AShortWaitIsNoAnswerForAServerThatWasLeftAlone) {
+TEST_F(OffloadCircuitTest, AShortWaitDoesNotRestoreAFailedServer) {
   EXPECT_TRUE(circuit_.TimedOut(At(0), At(500)));
   EXPECT_FALSE(circuit_.TimedOut(At(1500), At(1501)));
   EXPECT_EQ(circuit_.At(At(1502)), State::kLeftAlone);

@@ -9,10 +9,9 @@
 #include "server/base/status.h"
 #include "server/http2/connection.h"
 #include "server/inference/example_run.h"
-#include "server/inference/predict_run.h"
-#include "server/inference/signature.h"
+#include "server/inference/run.h"
+#include "server/inference/servable.h"
 #include "server/rpc/messages.h"
-#include "server/rpc/spare_requests.h"
 #include "server/wire/example_request.h"
 #include "server/wire/infer.h"
 #include "tensorflow_serving/apis/classification.pb.h"
@@ -238,7 +237,7 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
     if (!call->has_servable()) {
       if (Status status = call->FindServable(spec); !status.ok()) return status;
     }
-    return inference::CheckMethodName(call->found(), spec.signature_name, call->backend().calls);
+    return inference::CheckMethodName(call->found_signature(), call->backend().calls);
   }
 
   Status Write(const PredictResponse& response) override {

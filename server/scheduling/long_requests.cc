@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/base/thread.h"
+#include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {
 namespace {

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/scheduling/idle_workers.h"
-#include "server/scheduling/job.h"
 #include "server/scheduling/request_queue.h"
 
 namespace colcast::scheduling {
+
+class IdleWorkers;
 
 // Limits long runs that cannot be split, so that one worker stays free while short requests arrive.
 //

@@ -25,13 +25,13 @@ class LongRequestsTest : public testing::Test {
   Clock::time_point now_ = Clock::now();
 };
 
-TEST_F(LongRequestsTest, ThereAreThreadsForThemIfTheyAreNiceOrForTheOnlyWorker) {
+TEST_F(LongRequestsTest, ExtraThreadsExistWithNiceOrASingleWorker) {
   EXPECT_FALSE(Make(2, 0).has_threads());
   EXPECT_TRUE(Make(2, 5).has_threads());
   EXPECT_TRUE(Make(1, 0).has_threads());
 }
 
-TEST_F(LongRequestsTest, WhatIsLongGivesWayForASecondAfterAShortOne) {
+TEST_F(LongRequestsTest, LongRequestsGiveWayForASecondAfterAShortOne) {
   ShortRequests requests = MakeShort(true);
   EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
   requests.Note();
@@ -41,7 +41,7 @@ TEST_F(LongRequestsTest, WhatIsLongGivesWayForASecondAfterAShortOne) {
   EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
 }
 
-TEST_F(LongRequestsTest, TheLastWorkerIsLeftForTenTimesAsLongAsItWouldBeHeld) {
+TEST_F(LongRequestsTest, TheLastWorkerStaysFreeForTenTimesTheRunsLength) {
   ShortRequests requests = MakeShort(false);
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(100)));
   requests.Note();
@@ -67,7 +67,7 @@ TEST_F(LongRequestsTest, ASliceThatGivesWayMayTakeLonger) {
   EXPECT_EQ(requests.LongestSlice(milliseconds(1)), milliseconds(2));
 }
 
-TEST_F(LongRequestsTest, WhatWasTakenRunsUntilItsEnd) {
+TEST_F(LongRequestsTest, ADequeuedJobCountsAsRunningUntilEnd) {
   LongRequests requests = Make(1, 0);
   Taken next;
   EXPECT_FALSE(requests.Take(now_, &next));

@@ -4,9 +4,44 @@
 #include <limits>
 #include <utility>
 
-#include "server/scheduling/cost_estimate.h"
-
 namespace colcast::scheduling {
+
+const char* DropReasonName(DropReason reason) {
+  switch (reason) {
+    case DropReason::kQueueFull:
+      return "queue_full";
+    case DropReason::kBatchQueueFull:
+      return "batch_queue_full";
+    case DropReason::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case DropReason::kCancelled:
+      return "cancelled";
+    case DropReason::kShutdown:
+      return "shutdown";
+  }
+  return "unknown";
+}
+
+Status DropStatus(DropReason reason) {
+  switch (reason) {
+    case DropReason::kQueueFull:
+      return ResourceExhausted(
+          "the server's queue is full (--max_queued_requests); try again later or on another "
+          "server");
+    case DropReason::kBatchQueueFull:
+      return Unavailable(
+          "The batch scheduling queue to which this task was submitted is full "
+          "(max_enqueued_batches of --batching_parameters_file)");
+    case DropReason::kDeadlineExceeded:
+      return DeadlineExceeded("the deadline passed while the request waited");
+    case DropReason::kCancelled:
+      return Error(StatusCode::kCancelled, "the client hung up");
+    case DropReason::kShutdown:
+      return Unavailable("the server is shutting down");
+  }
+  return Internal("unknown reason to drop a request");
+}
+
 namespace {
 
 using Time = RequestQueue::Time;
@@ -69,7 +104,15 @@ std::optional<DropReason> RequestQueue::Add(Job* job, JobProfile profile, Time n
 }
 
 void RequestQueue::AddAgain(Job* job, JobProfile profile, Time since) {
-  Insert({job, profile, since, since + ClientLine::Handicap(profile.cost)});
+  profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
+  if (profile.client == 0) profile.client = --clients_of_their_own_;
+  if (profile.request_class != nullptr) {
+    ClassCount& count = classes_[profile.request_class];
+    ++count.requests;
+    count.rows += profile.rows;
+  }
+  ++requests_;
+  PutInLine({job, profile, since, since + ClientLine::Handicap(profile.cost)});
 }
 
 void RequestQueue::AddSlices(const std::vector<Job*>& slices, uint64_t client, Time since,
@@ -80,19 +123,6 @@ void RequestQueue::AddSlices(const std::vector<Job*>& slices, uint64_t client, T
   for (Job* const slice : slices) {
     PutInLine({slice, profile, since, since + ClientLine::Handicap(cost), /*is_slice=*/true});
   }
-}
-
-void RequestQueue::Insert(Waiting waiting) {
-  JobProfile& profile = waiting.profile;
-  profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
-  if (profile.client == 0) profile.client = --clients_of_their_own_;
-  if (profile.request_class != nullptr) {
-    ClassCount& count = classes_[profile.request_class];
-    ++count.requests;
-    count.rows += profile.rows;
-  }
-  ++requests_;
-  PutInLine(std::move(waiting));
 }
 
 void RequestQueue::PutInLine(Waiting waiting) {

@@ -1,4 +1,4 @@
-// The queue of jobs, which determines the order in which they run. It has neither threads nor a
+// Jobs, and the queue that determines the order in which they run. It has neither threads nor a
 // clock; the caller provides both.
 //
 // A job that arrives at time t with estimated cost c runs as if it had arrived at t + kAgeing * c,
@@ -25,20 +25,157 @@
 #ifndef COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 #define COLCAST_SERVER_SCHEDULING_REQUEST_QUEUE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "server/scheduling/client_line.h"
-#include "server/scheduling/job.h"
-#include "server/scheduling/request_class.h"
+#include "server/base/status.h"
+#include "server/scheduling/cost.h"
 
 namespace colcast::scheduling {
+
+using Clock = std::chrono::steady_clock;
+
+enum class DropReason { kQueueFull, kBatchQueueFull, kDeadlineExceeded, kCancelled, kShutdown };
+inline constexpr int kNumDropReasons = 5;
+
+// The name in metrics, such as "queue_full".
+const char* DropReasonName(DropReason reason);
+
+// The status for the client of a job that never ran.
+Status DropStatus(DropReason reason);
+
+class Job;
+
+// What must be available before a run starts.
+struct RunNeeds {
+  int64_t bytes = 0;         // estimated memory
+  Clock::duration worker{};  // estimated time for which the run occupies a worker, if long
+};
+
+// What the queue knows about a job. A job with a default profile runs alone, in order of arrival.
+struct JobProfile {
+  // Larger numbers of rows count as this many.
+  static constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
+
+  RequestClass* request_class = nullptr;  // outlives the job; may be null
+  uint64_t group = 0;  // jobs of the same class and non-zero group may run together
+  int64_t rows = 0;
+  Clock::duration cost{};  // estimated worker time; 0 if unknown
+  uint64_t client = 0;     // Job::client()
+  RunNeeds needs{};        // resources for which the job waits
+
+  bool MayJoin() const {
+    return group != 0 && request_class != nullptr && request_class->limits().join;
+  }
+};
+
+// A dequeued job, and how long it waited.
+struct Taken {
+  Job* job = nullptr;
+  Clock::duration waited{};
+};
+
+// One request or slice. Either it is dropped (Drop()) or it runs, by its own Run() or as a
+// companion in another job's. From then on it owns itself.
+class Job {
+ public:
+  virtual ~Job() = default;
+  // When the client stops waiting; Clock::time_point::max() if never.
+  virtual Clock::time_point deadline() const = 0;
+  virtual bool cancelled() const = 0;
+
+  // Identifies the client, a caller or a connection: all its jobs return the same number. 0 means
+  // that the client has no other jobs.
+  virtual uint64_t client() const { return 0; }
+
+  // Fills in the parts of the profile that are cheap to determine. Called by the submitting thread
+  // before the job is queued.
+  virtual void Describe(JobProfile* /*profile*/) {}
+
+  // Runs the job and its companions, which have the same class (a job without a class has none).
+  // May modify the vector.
+  virtual void Run(Clock::duration waited, std::vector<Taken>* companions) = 0;
+  virtual void Drop(DropReason reason) = 0;
+
+  // Called before Drop(). Returns false for a slice whose request was already counted.
+  virtual bool CountsAsDropped() { return true; }
+};
+
+struct Waiting {
+  using Time = Clock::time_point;
+
+  Job* job;
+  JobProfile profile;
+  Time since;
+  Time as_if;  // effective arrival time, which determines its place
+  bool is_slice = false;
+};
+
+// Keeps jobs ordered both by effective arrival and by age. Long jobs count as older than they are.
+class ClientLine {
+ public:
+  using Time = Clock::time_point;
+  static constexpr int kAgeing = 8;
+  static constexpr Clock::duration kLongestHandicap = std::chrono::seconds(1);
+
+  // The difference between a job's effective and actual arrival: kAgeing times `cost`, but at most
+  // kLongestHandicap.
+  static Clock::duration Handicap(Clock::duration cost) {
+    return kAgeing * std::min(cost, kLongestHandicap / kAgeing);
+  }
+
+  struct Entry;
+  using ByPlace = std::multimap<Time, Entry>;
+  using ByAge = std::multimap<Time, ByPlace::iterator>;
+  struct Entry {
+    Waiting waiting;
+    ByAge::iterator by_age;
+  };
+  using Place = ByPlace::iterator;
+
+  bool empty() const { return by_place_.empty(); }
+  // In order of effective arrival.
+  ByPlace& jobs() { return by_place_; }
+  const ByPlace& jobs() const { return by_place_; }
+  const Waiting& first() const { return by_place_.begin()->second.waiting; }
+  Place newest() { return std::prev(by_age_.end())->second; }
+  Time newest_age() const { return std::prev(by_age_.end())->first; }
+
+  // The effective arrival with which the first job competes with other clients' jobs.
+  Time as_if() const {
+    if (turn_ == Time::min()) return first().as_if;
+    return std::max(first().as_if, turn_ + Handicap(first().profile.cost));
+  }
+  // When a job of the client was last dequeued; Time::min() if none was since the line was last
+  // empty.
+  Time turn() const { return turn_; }
+  void NoteTurn(Time now) { turn_ = now; }
+
+  void Add(Waiting waiting) {
+    const Time older = waiting.since - Handicap(waiting.profile.cost);
+    const Time as_if = waiting.as_if;
+    const Place place = by_place_.emplace(as_if, Entry{std::move(waiting), {}});
+    place->second.by_age = by_age_.emplace(older, place);
+  }
+
+  Waiting Remove(Place place) {
+    by_age_.erase(place->second.by_age);
+    return std::move(by_place_.extract(place).mapped().waiting);
+  }
+
+ private:
+  ByPlace by_place_;
+  ByAge by_age_;
+  Time turn_ = Time::min();
+};
 
 class RequestQueue {
  public:
@@ -109,7 +246,6 @@ class RequestQueue {
     int64_t rows = 0;
   };
 
-  void Insert(Waiting waiting);
   void PutInLine(Waiting waiting);
   void Enter(Client* client);
   void Leave(Client* client);

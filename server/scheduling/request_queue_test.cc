@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduling/run_memory.h"
-
 namespace colcast::scheduling {
 namespace {
 
@@ -88,7 +86,7 @@ class RequestQueueTest : public testing::Test {
   int takers_ = 1;  // number of free workers
 };
 
-TEST_F(RequestQueueTest, WhatIsUnknownRunsInTheOrderOfArrival) {
+TEST_F(RequestQueueTest, RequestsOfUnknownCostRunInOrderOfArrival) {
   for (const char* name : {"a", "b", "c"}) Add(name, {});
   EXPECT_THAT(TakeAll(1), ElementsAre("a", "b", "c"));
 }
@@ -99,7 +97,7 @@ TEST_F(RequestQueueTest, ShortRequestsOvertakeLongOnes) {
   EXPECT_THAT(TakeAll(6), ElementsAre("short", "long"));
 }
 
-TEST_F(RequestQueueTest, ALongRequestWaitsForNoneThatArrivesEightTimesItsCostLater) {
+TEST_F(RequestQueueTest, ALongRequestDoesNotWaitForRequestsThatArriveEightTimesItsCostLater) {
   Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10)});
   Add("just in time", {/*at=*/71, nullptr, 20, milliseconds(1)});
   Add("too late", {/*at=*/73, nullptr, 20, milliseconds(1)});
@@ -122,7 +120,7 @@ TEST_F(RequestQueueTest, SlicesFindRoomInAFullQueue) {
   EXPECT_EQ(queue.requests(), 1);
 }
 
-TEST_F(RequestQueueTest, TheNewestRunsFirstOnceTheOldestHasWaitedLongerThanItHasLeft) {
+TEST_F(RequestQueueTest, TheNewestRunsFirstIfTheOldestHasLessTimeThanItHasWaited) {
   Add("old", {/*at=*/0, nullptr, 0, milliseconds(0), 1, /*due=*/50});
   Add("newer", {/*at=*/26, nullptr, 0, milliseconds(0), 1, /*due=*/76});
   Add("newest", {/*at=*/26, nullptr, 0, milliseconds(0), 1, /*due=*/76});
@@ -136,7 +134,7 @@ TEST_F(RequestQueueTest, ALongRequestCountsAsOlderWhenTheNewestRunsFirst) {
   EXPECT_EQ(Take(26), "short");
 }
 
-TEST_F(RequestQueueTest, NobodyWaitsForWhatArrivesASecondLaterWhateverItsEstimateSays) {
+TEST_F(RequestQueueTest, NoEstimateMakesARequestWaitForOneThatArrivesASecondLater) {
   Add("hours", {/*at=*/0, nullptr, 0, std::chrono::hours(2)});
   Add("short", {/*at=*/900, nullptr, 0, milliseconds(1)});
   Add("short, but later", {/*at=*/1100, nullptr, 0, milliseconds(1)});
@@ -168,7 +166,7 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
   EXPECT_EQ(Take(now), "");
 }
 
-TEST_F(RequestQueueTest, AClientWithLittleWorkDoesNotWaitForAllOfAnothers) {
+TEST_F(RequestQueueTest, AClientWithOneRequestDoesNotWaitForAllOfAnotherClient) {
   const auto of_client = [](int at, uint64_t client) {
     return Request{at, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
   };
@@ -179,7 +177,7 @@ TEST_F(RequestQueueTest, AClientWithLittleWorkDoesNotWaitForAllOfAnothers) {
   EXPECT_THAT(next, testing::Contains("little"));
 }
 
-TEST_F(RequestQueueTest, ClientsThatAreAllBusyTakeTurns) {
+TEST_F(RequestQueueTest, BusyClientsTakeTurns) {
   const auto of_client = [](uint64_t client) {
     return Request{/*at=*/0, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
   };
@@ -191,7 +189,7 @@ TEST_F(RequestQueueTest, ClientsThatAreAllBusyTakeTurns) {
   EXPECT_EQ(taken["b"], 10);
 }
 
-TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerForItsTurnThanOneLongRequestDoes) {
+TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerThanOneLongRequest) {
   Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
   Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
   EXPECT_EQ(Take(0), "long");
@@ -201,14 +199,14 @@ TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerForItsTurnThanOneLong
   }
 }
 
-TEST_F(RequestQueueTest, SlicesWaitForTheirTurnsToo) {
+TEST_F(RequestQueueTest, SlicesTakeTurnsWithOtherClients) {
   queue_.AddSlices({Make("1"), Make("2")}, /*client=*/1, At(0), milliseconds(4));
   EXPECT_EQ(Take(60'000), "1");  // both have waited for a minute
   Add("short", {/*at=*/60'001, nullptr, 20, milliseconds(1)});
   EXPECT_THAT(TakeAll(60'002), ElementsAre("short", "2"));
 }
 
-TEST_F(RequestQueueTest, WhenTheNewestRunFirstClientsTakeTurnsToo) {
+TEST_F(RequestQueueTest, ClientsTakeTurnsAlsoIfTheNewestRunFirst) {
   const auto of_client = [](int at, uint64_t client) {
     return Request{at, nullptr, 0, milliseconds(0), 1, /*due=*/at + 50, client};
   };
@@ -220,7 +218,7 @@ TEST_F(RequestQueueTest, WhenTheNewestRunFirstClientsTakeTurnsToo) {
   EXPECT_EQ(Take(31), "busy 31");
 }
 
-TEST_F(RequestQueueTest, TheExpiredAreTakenFromTheHead) {
+TEST_F(RequestQueueTest, ExpiredRequestsAreDequeuedFromTheHead) {
   Add("old", {/*at=*/0, nullptr, 0, milliseconds(0), 1, /*due=*/50});
   Add("new", {/*at=*/10, nullptr, 0, milliseconds(0), 1, /*due=*/60});
   const std::vector<Job*> expired = queue_.TakeExpired(At(50));
@@ -240,7 +238,7 @@ TEST_F(RequestQueueTest, RequestsOfOneClassAndGroupRunTogether) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "other class", "other group", "unknown"));
 }
 
-TEST_F(RequestQueueTest, NothingRunsTogetherThatIsNotKnownToMay) {
+TEST_F(RequestQueueTest, RequestsWithoutAGroupOrAPermissionRunAlone) {
   for (const char* name : {"a", "b"})
     Add(name, {0, NewClass({}), 20, milliseconds(0), /*group=*/0});
   EXPECT_THAT(TakeAll(1), ElementsAre("a", "b"));
@@ -252,7 +250,7 @@ TEST_F(RequestQueueTest, NothingRunsTogetherThatIsNotKnownToMay) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a", "b"));
 }
 
-TEST_F(RequestQueueTest, ARunHasNoMoreRowsThanItMay) {
+TEST_F(RequestQueueTest, AJoinedRunKeepsToMaxRows) {
   BatchLimits limits;
   limits.max_rows = 50;
   RequestClass* const of = NewClass(limits);
@@ -263,7 +261,7 @@ TEST_F(RequestQueueTest, ARunHasNoMoreRowsThanItMay) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "too large", "c"));
 }
 
-TEST_F(RequestQueueTest, ARunTakesNoLongerThanItMayByWhatRunningTogetherSaves) {
+TEST_F(RequestQueueTest, AJoinedRunKeepsToMaxTimeAfterSavings) {
   BatchLimits limits;
   limits.max_time = milliseconds(9);
   RequestClass* const of = NewClass(limits);
@@ -277,7 +275,7 @@ TEST_F(RequestQueueTest, ARunTakesNoLongerThanItMayByWhatRunningTogetherSaves) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d + e"));
 }
 
-TEST_F(RequestQueueTest, WhatTakesLongerTogetherRunsApartAndNoMoreThanPaysTogether) {
+TEST_F(RequestQueueTest, RequestsRunTogetherOnlyUpToTheSizeThatPays) {
   RequestClass* const of = NewClass({});
   const auto add_four = [&] {
     for (const char* name : {"a", "b", "c", "d"}) Add(name, {0, of, 100});
@@ -292,7 +290,7 @@ TEST_F(RequestQueueTest, WhatTakesLongerTogetherRunsApartAndNoMoreThanPaysTogeth
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "c + d"));
 }
 
-TEST_F(RequestQueueTest, OfManyRunsOneIsOfARequestAlone) {
+TEST_F(RequestQueueTest, EverySixteenthRunIsOfOneRequest) {
   RequestClass* const of = NewClass({});
   int alone = 0;
   for (int run = 0; run < 64; ++run) {
@@ -304,13 +302,13 @@ TEST_F(RequestQueueTest, OfManyRunsOneIsOfARequestAlone) {
   EXPECT_EQ(alone, 4);
 }
 
-TEST_F(RequestQueueTest, ARunMayTakeFourTimesAsLongAsItsFirstRequest) {
+TEST_F(RequestQueueTest, AJoinedRunMayTakeFourTimesItsFirstRequest) {
   RequestClass* const of = NewClass({});
   for (const char* name : {"a", "b", "c", "d", "e"}) Add(name, {0, of, 20, milliseconds(50)});
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d", "e"));
 }
 
-TEST_F(RequestQueueTest, AWorkerLeavesOthersThatAreFreeTheirPart) {
+TEST_F(RequestQueueTest, AWorkerLeavesFreeWorkersTheirShare) {
   RequestClass* const of = NewClass({});
   for (const char* name : {"a", "b", "c", "d", "e"}) Add(name, {0, of, 20});
   takers_ = 2;
@@ -319,7 +317,7 @@ TEST_F(RequestQueueTest, AWorkerLeavesOthersThatAreFreeTheirPart) {
   EXPECT_EQ(Take(1), "d + e");
 }
 
-TEST_F(RequestQueueTest, WhatHasBeenTakenFindsCompanyOnceItIsKnown) {
+TEST_F(RequestQueueTest, ADequeuedRequestFindsCompanions) {
   RequestClass* const of = NewClass({});
   for (const char* name : {"a", "b", "c"}) Add(name, {0, of, 20});
   Add("of another class", {0, NewClass({}), 20});
@@ -334,7 +332,7 @@ TEST_F(RequestQueueTest, WhatHasBeenTakenFindsCompanyOnceItIsKnown) {
   EXPECT_THAT(TakeAll(1), ElementsAre("b + c", "of another class"));
 }
 
-TEST_F(RequestQueueTest, ARequestWaitsForCompanyUntilItsTimeoutOrUntilTheRunIsFull) {
+TEST_F(RequestQueueTest, ARequestWaitsForOthersUntilItsTimeoutOrUntilTheBatchIsFull) {
   BatchLimits limits;
   limits.timeout = milliseconds(10);
   limits.max_rows = 50;
@@ -354,7 +352,7 @@ TEST_F(RequestQueueTest, ARequestWaitsForCompanyUntilItsTimeoutOrUntilTheRunIsFu
   EXPECT_EQ(queue_.ReadyAt(At(20)), Clock::time_point::max());
 }
 
-TEST_F(RequestQueueTest, MoreRowsThanMayWaitAreRefused) {
+TEST_F(RequestQueueTest, RowsBeyondMaxWaitingRowsAreRefused) {
   BatchLimits limits;
   limits.max_waiting_rows = 50;
   RequestClass* const of = NewClass(limits);
@@ -365,7 +363,7 @@ TEST_F(RequestQueueTest, MoreRowsThanMayWaitAreRefused) {
   EXPECT_EQ(Add("again", {1, of, 49}), "");
 }
 
-TEST_F(RequestQueueTest, WhateverOneClaimsOthersWaitAsEver) {
+TEST_F(RequestQueueTest, HugeClaimsDoNotChangeTheOrderOfOthers) {
   RequestClass* const of = NewClass({});
   constexpr int64_t kRows = std::numeric_limits<int64_t>::max();
   constexpr std::chrono::hours kCenturies(200 * 365 * 24);
@@ -376,7 +374,7 @@ TEST_F(RequestQueueTest, WhateverOneClaimsOthersWaitAsEver) {
   EXPECT_EQ(Add("again", {3, of, 20}), "");
 }
 
-TEST_F(RequestQueueTest, WhatIsAddedAgainHasItsPlaceEvenInAFullQueue) {
+TEST_F(RequestQueueTest, ARequeuedJobKeepsItsPlaceInAFullQueue) {
   BatchLimits limits;
   limits.max_waiting_rows = 20;
   RequestClass* const of = NewClass(limits);
@@ -391,7 +389,7 @@ TEST_F(RequestQueueTest, WhatIsAddedAgainHasItsPlaceEvenInAFullQueue) {
   EXPECT_EQ(next.waited, milliseconds(8));
 }
 
-TEST_F(RequestQueueTest, WhatThereIsNoMemoryForNowLetsOthersPass) {
+TEST_F(RequestQueueTest, AJobWithoutMemoryLetsOthersPass) {
   RunMemory memory({/*max_bytes=*/100});
   RequestQueue queue(/*max_requests=*/10,
                      [&](const RunNeeds& needs) { return memory.MayRun(needs.bytes); });
@@ -413,7 +411,7 @@ TEST_F(RequestQueueTest, WhatThereIsNoMemoryForNowLetsOthersPass) {
   EXPECT_EQ(NameOf(next.job), "large");
 }
 
-TEST_F(RequestQueueTest, WhateverArrivesIsTakenOnce) {
+TEST_F(RequestQueueTest, EachJobIsDequeuedOnce) {
   std::mt19937 random(1);
   const auto draw = [&](int most) { return static_cast<int>(random() % (most + 1)); };
   RequestClass* const of = NewClass({});

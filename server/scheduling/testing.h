@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/scheduling/job.h"
+#include "server/scheduling/request_queue.h"
 
 namespace colcast::scheduling {
 

@@ -14,10 +14,13 @@
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 #define COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
 
+#include <absl/functional/function_ref.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -25,14 +28,66 @@
 #include <vector>
 
 #include "server/base/thread.h"
-#include "server/scheduling/event_source.h"
-#include "server/scheduling/idle_workers.h"
-#include "server/scheduling/job.h"
 #include "server/scheduling/long_requests.h"
 #include "server/scheduling/request_queue.h"
-#include "server/scheduling/run_memory.h"
 
 namespace colcast::scheduling {
+
+// Delivers events, such as requests arriving on sockets, to workers that wait for jobs.
+class EventSource {
+ public:
+  virtual ~EventSource() = default;
+  // Waits for an event, Wake(), or the given time, and handles events on the calling thread;
+  // handlers may submit jobs. With Clock::time_point::min(), handles pending events without
+  // waiting. Returns whether Wake() ended the wait. Any number of threads may call it.
+  virtual bool Poll(Clock::time_point until) = 0;
+  // Makes one thread return from Poll(): one that is waiting, or else the next one to wait. Several
+  // calls may count as one.
+  virtual void Wake() = 0;
+};
+
+// The idle workers. Each waits on its own condition variable or, if workers handle events, in
+// EventSource::Poll(). In the latter case, the worker that reads a request also runs it. All
+// methods except count() REQUIRE the pool's lock.
+class IdleWorkers {
+ public:
+  // One waiting worker. Only that worker's thread waits on `wakeup`.
+  struct Waiter {
+    std::condition_variable wakeup;
+    bool woken = false;
+  };
+
+  // `events` must outlive this object, or is null if workers wait only for jobs.
+  explicit IdleWorkers(EventSource* events) : events_(events) {}
+
+  // The number of idle workers that have not been woken.
+  int count() const { return count_.load(std::memory_order_relaxed); }
+  bool wait_for_events() const { return events_ != nullptr; }
+
+  // Wakes the worker that most recently became idle, if any.
+  void WakeOne();
+
+  // Wakes all workers, for shutdown.
+  void WakeAll();
+
+  // Waits until woken, but no longer than `until`. Releases the lock while waiting.
+  void Wait(std::unique_lock<std::mutex>* lock, Waiter* waiter, Clock::time_point now,
+            Clock::time_point until);
+
+  // Handles pending events, so that requests still in the sockets are ordered and joined with those
+  // in the queue. Does nothing while other workers are idle, because they handle events.
+  void HandleEvents(std::unique_lock<std::mutex>* lock);
+
+ private:
+  void WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until);
+  void NoteCount();
+
+  EventSource* const events_;
+  std::vector<Waiter*> waiting_;  // longest idle first
+  std::atomic<int> count_{0};
+  int num_waiting_ = 0;  // number of workers in Poll()
+  int num_called_ = 0;   // number of workers in Poll() that have been woken
+};
 
 class WorkerPool {
  public:
@@ -109,6 +164,8 @@ class WorkerPool {
 
  private:
   void Stop();
+  // Calls `add`, which queues jobs, unless the pool is stopping. Returns whether it did.
+  bool AddUnlessStopping(absl::FunctionRef<void()> add);
   void Work(int number, bool* has_run);
   // Returns when a job is ready or the pool is stopping.
   void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);

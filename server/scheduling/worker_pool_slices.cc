@@ -1,18 +1,34 @@
-// The WorkerPool methods that reserve resources for runs, and that queue slices and jobs waiting
-// for resources.
+// The WorkerPool methods that reserve resources for runs, and that queue jobs which were dequeued
+// before: slices, and jobs waiting for resources or for others.
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {
 
+bool WorkerPool::AddUnlessStopping(absl::FunctionRef<void()> add) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stopping_) return false;
+  add();
+  NoteQueued();
+  return true;
+}
+
+bool WorkerPool::SubmitAgain(Job* job, Clock::duration waited) {
+  if (queued() == 0 && !options_.describe_all) return false;
+  JobProfile profile;
+  job->Describe(&profile);
+  if (!profile.MayJoin()) return false;
+  if (queued() == 0 && profile.request_class->limits().timeout.count() == 0) return false;
+  profile.client = job->client();
+  const auto add = [&] { queue_.AddAgain(job, profile, options_.now() - waited); };
+  if (!AddUnlessStopping(add)) Drop(job, DropReason::kShutdown);
+  return true;
+}
+
 void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since,
                               Clock::duration cost) {
-  bool accepted = false;
-  const bool gives_way = short_requests_.GivesWay(cost);
   const uint64_t client = slices.front()->client();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    accepted = !stopping_;
-    if (accepted && gives_way) {
+  const auto add = [&, gives_way = short_requests_.GivesWay(cost)] {
+    if (gives_way) {
       // Not added as a slice, so that the request counts as waiting until its first slice runs.
       JobProfile profile;
       profile.cost = cost;
@@ -21,34 +37,27 @@ void WorkerPool::SubmitSlices(const std::vector<Job*>& slices, Clock::time_point
       if (slices.size() > 1) {
         long_.queue().AddSlices({slices.begin() + 1, slices.end()}, client, since, cost);
       }
-      NoteQueued();
       for (size_t i = 0; i < slices.size(); ++i) long_.WakeOne();
-    } else if (accepted) {
+    } else {
       queue_.AddSlices(slices, client, since, cost);
       // If the caller is a worker, it is about to become free and will run one slice itself.
       for (size_t i = ThisThreadGivesWay() ? 0 : 1; i < slices.size(); ++i) idle_.WakeOne();
     }
-  }
-  if (!accepted) DropAll(slices, DropReason::kShutdown);
+  };
+  if (!AddUnlessStopping(add)) DropAll(slices, DropReason::kShutdown);
 }
 
 void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::duration left) {
-  bool accepted = false;
-  const bool gives_way = short_requests_.GivesWay(left);
   const uint64_t client = slice->client();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    accepted = !stopping_;
-    if (accepted) {
-      (gives_way ? long_.queue() : queue_).AddSlices({slice}, client, options_.now(), cost);
-      if (gives_way) {
-        long_.WakeOne();
-      } else if (ThisThreadGivesWay()) {
-        idle_.WakeOne();
-      }
+  const auto add = [&, gives_way = short_requests_.GivesWay(left)] {
+    (gives_way ? long_.queue() : queue_).AddSlices({slice}, client, options_.now(), cost);
+    if (gives_way) {
+      long_.WakeOne();
+    } else if (ThisThreadGivesWay()) {
+      idle_.WakeOne();
     }
-  }
-  if (!accepted) Drop(slice, DropReason::kShutdown);
+  };
+  if (!AddUnlessStopping(add)) Drop(slice, DropReason::kShutdown);
 }
 
 RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
@@ -70,22 +79,16 @@ void WorkerPool::SubmitForLater(Job* job, const RunNeeds& needs, Clock::time_poi
   // On an extra thread, the run does not occupy a worker, so it waits only for memory.
   const bool beside = long_.has_threads() && needs.worker.count() > 0;
   if (beside) profile.needs.worker = Clock::duration::zero();
-  bool accepted = false;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    accepted = !stopping_;
-    if (accepted) {
-      const bool is_long = beside && memory_.MayRun(needs.bytes);
-      (is_long ? long_.queue() : queue_).AddAgain(job, profile, since);
-      NoteQueued();
-      if (is_long) {
-        long_.WakeOne();
-      } else {
-        idle_.WakeOne();  // the resource may have become free meanwhile
-      }
+  const auto add = [&] {
+    const bool is_long = beside && memory_.MayRun(needs.bytes);
+    (is_long ? long_.queue() : queue_).AddAgain(job, profile, since);
+    if (is_long) {
+      long_.WakeOne();
+    } else {
+      idle_.WakeOne();  // the resource may have become free meanwhile
     }
-  }
-  if (!accepted) Drop(job, DropReason::kShutdown);
+  };
+  if (!AddUnlessStopping(add)) Drop(job, DropReason::kShutdown);
 }
 
 }  // namespace colcast::scheduling

@@ -179,7 +179,7 @@ class WorkerPoolTest : public testing::Test {
   std::unique_ptr<WorkerPool> pool_;
 };
 
-TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
+TEST_F(WorkerPoolTest, AWorkerContinuesAfterAnException) {
   Start(10);
   testing::internal::CaptureStderr();
   pool_->Submit(new ThrowingJob);
@@ -190,14 +190,14 @@ TEST_F(WorkerPoolTest, AWorkerGoesOnAfterAnException) {
   StartWithCompany();  // destroys the first pool
 }
 
-TEST_F(WorkerPoolTest, AWorkerBesideGoesOnAfterAnException) {
+TEST_F(WorkerPoolTest, AnExtraThreadContinuesAfterAnException) {
   Start(10, 1, 5);
   pool_->short_requests().Note();
   pool_->SubmitSlices({new ThrowingJob, Make("a")}, now_.load(), kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
 }
 
-TEST_F(WorkerPoolTest, APoolThatGetsNoThreadSaysWhich) {
+TEST_F(WorkerPoolTest, AThreadThatCannotStartIsNamed) {
   const auto start_without_room = [this] {
     rlim_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
@@ -214,7 +214,7 @@ TEST_F(WorkerPoolTest, APoolThatGetsNoThreadSaysWhich) {
   EXPECT_EXIT(start_without_room(), testing::ExitedWithCode(0), "start: no thread for worker_");
 }
 
-TEST_F(WorkerPoolTest, TheWorkerThatBecameIdleLastTakesTheNextRequest) {
+TEST_F(WorkerPoolTest, TheLastIdleWorkerTakesTheNextRequest) {
   constexpr int kWorkers = 4;
   Start(10, kWorkers);
   std::set<std::thread::id> threads;
@@ -227,7 +227,7 @@ TEST_F(WorkerPoolTest, TheWorkerThatBecameIdleLastTakesTheNextRequest) {
   EXPECT_EQ(threads.size(), 1);
 }
 
-TEST_F(WorkerPoolTest, RunsInTheOrderOfArrival) {
+TEST_F(WorkerPoolTest, RequestsRunInOrderOfArrival) {
   Start(10);
   Block();
   for (const char* name : {"a", "b", "c"}) pool_->Submit(Make(name));
@@ -236,29 +236,7 @@ TEST_F(WorkerPoolTest, RunsInTheOrderOfArrival) {
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran a", "ran b", "ran c"));
 }
 
-TEST_F(WorkerPoolTest, RunsTheNewestFirstOnceTheOldestHasWaitedLongerThanItHasLeft) {
-  Start(10);
-  Block();
-  const Clock::time_point start = now_;
-  pool_->Submit(Make("old")->DueAt(start + milliseconds(50)));
-  now_ = start + milliseconds(26);
-  pool_->Submit(Make("newer")->DueAt(start + milliseconds(76)));
-  pool_->Submit(Make("newest")->DueAt(start + milliseconds(76)));
-  release_.set_value();
-  EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran newest", "ran newer", "ran old"));
-}
-
-TEST_F(WorkerPoolTest, WithoutDeadlinesTheOrderIsAlwaysThatOfArrival) {
-  Start(10);
-  Block();
-  pool_->Submit(Make("old"));
-  now_ = now_.load() + milliseconds(60'000);
-  pool_->Submit(Make("new"));
-  release_.set_value();
-  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("ran old", "ran new"));
-}
-
-TEST_F(WorkerPoolTest, DropsAtOnceWhenTheQueueIsFull) {
+TEST_F(WorkerPoolTest, AFullQueueDropsARequestImmediately) {
   Start(1);
   Block();
   pool_->Submit(Make("waits"));
@@ -280,7 +258,7 @@ TEST_F(WorkerPoolTest, AnExpiredRequestGivesItsPlaceToANewOne) {
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("dropped old: deadline_exceeded", "ran new"));
 }
 
-TEST_F(WorkerPoolTest, NeverRunsWhatIsLateOrHungUp) {
+TEST_F(WorkerPoolTest, LateAndCancelledRequestsDoNotRun) {
   Start(10);
   Block();
   pool_->Submit(Make("in time")->DueAt(now_.load() + milliseconds(100)));
@@ -294,7 +272,7 @@ TEST_F(WorkerPoolTest, NeverRunsWhatIsLateOrHungUp) {
   EXPECT_EQ(pool_->dropped(DropReason::kCancelled), 1);
 }
 
-TEST_F(WorkerPoolTest, ShutsDownAfterWhatRunsAndDropsWhatWaits) {
+TEST_F(WorkerPoolTest, ShutdownDropsWaitingRequestsAndAwaitsRunningOnes) {
   Start(10);
   Block();
   pool_->Submit(Make("waiting"));
@@ -334,7 +312,7 @@ class SignatureJob : public NamedJob {
   Journal* const journal_;
 };
 
-TEST_F(WorkerPoolTest, WhatWaitsRunsTogetherAndWithoutThoseThatHungUp) {
+TEST_F(WorkerPoolTest, WaitingRequestsRunTogetherWithoutCancelledOnes) {
   Start(10);
   RequestClass of({});
   Block();
@@ -369,7 +347,7 @@ class ReadLaterJob final : public SignatureJob {
   const std::shared_future<void> others_wait_;
 };
 
-TEST_F(WorkerPoolTest, WhatIsKnownOnceItRunsTakesWhatHasComeMeanwhile) {
+TEST_F(WorkerPoolTest, ARunningJobTakesCompanionsThatArrivedMeanwhile) {
   Start(10);
   RequestClass of({});
   RequestClass another({});
@@ -386,7 +364,7 @@ TEST_F(WorkerPoolTest, WhatIsKnownOnceItRunsTakesWhatHasComeMeanwhile) {
                                                "ran of another class"));
 }
 
-TEST_F(WorkerPoolTest, NothingIsLeftForAWorkerThatIsBusy) {
+TEST_F(WorkerPoolTest, NoShareIsLeftForABusyWorker) {
   Start(10, /*num_workers=*/2);
   RequestClass of({});
   Block();
@@ -426,7 +404,7 @@ Job* Parsed(WorkerPool* pool, RequestClass* of, Journal* journal, bool waits_aga
   });
 }
 
-TEST_F(WorkerPoolTest, WhatWaitsOnceMoreKeepsItsPlaceInAQueueThatHasFilledUp) {
+TEST_F(WorkerPoolTest, ARequeuedJobKeepsItsPlace) {
   Start(1);
   Block();
   RequestClass of({});
@@ -441,7 +419,7 @@ TEST_F(WorkerPoolTest, WhatWaitsOnceMoreKeepsItsPlaceInAQueueThatHasFilledUp) {
   EXPECT_EQ(pool_->dropped(DropReason::kQueueFull), 0);
 }
 
-TEST_F(WorkerPoolTest, WhatMayNotJoinAndWhatIsAloneDoesNotWaitOnceMore) {
+TEST_F(WorkerPoolTest, JobsThatCannotJoinOrAreAloneAreNotRequeued) {
   Start(10);
   Block();
   BatchLimits off;
@@ -460,7 +438,7 @@ TEST_F(WorkerPoolTest, WhatMayNotJoinAndWhatIsAloneDoesNotWaitOnceMore) {
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran parsed", "ran later", "ran parsed"));
 }
 
-TEST_F(WorkerPoolTest, WhatIsKnownOnceItIsTakenWaitsForCompanyToo) {
+TEST_F(WorkerPoolTest, AJobReadByItsWorkerMayWaitForABatch) {
   StartWithCompany();
   RequestClass of(FullRunsOnly());
   pool_->Submit(Parsed(pool_.get(), &of, &journal_, /*waits_again=*/true));
@@ -482,7 +460,7 @@ TEST_F(WorkerPoolTest, SlicesRunOnIdleWorkers) {
   release_.set_value();
 }
 
-TEST_F(WorkerPoolTest, LongRequestsGiveWayWhileShortOnesCome) {
+TEST_F(WorkerPoolTest, LongRequestsRunAtLowPriorityWhileShortOnesArrive) {
   Start(10, 1, /*long_request_nice=*/19);
   const int own = NiceOfThisThread();
   EXPECT_EQ(NiceOf(kLong), own);
@@ -506,7 +484,7 @@ class CallingJob final : public NamedJob {
   const std::function<void()> call_;
 };
 
-TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
+TEST_F(WorkerPoolTest, AWorkerWakesForASliceFromAnExtraThread) {
   Start(10, 1, /*long_request_nice=*/10);
   while (pool_->idle_workers() < 1) std::this_thread::yield();
   pool_->short_requests().Note();
@@ -519,7 +497,7 @@ TEST_F(WorkerPoolTest, AWorkerWakesForWhatAThreadThatGaveWayHandsBack) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran slice"));
 }
 
-TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALongOneThatGivesWay) {
+TEST_F(WorkerPoolTest, AShortRequestDoesNotWaitForALowPriorityRequest) {
   Start(10, 1, /*long_request_nice=*/10);
   BlockLongRequests();
   pool_->Submit(Make("short"));
@@ -537,7 +515,7 @@ TEST_F(WorkerPoolTest, ALongRequestStartsOnceAWorkerIsFree) {
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("ran short", "ran long"));
 }
 
-TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBusyWorkers) {
+TEST_F(WorkerPoolTest, ALongRequestStartsBesideBusyWorkersAfterEightTimesItsCost) {
   Start(10, 1, /*long_request_nice=*/10);
   Block();
   pool_->short_requests().Note();
@@ -549,7 +527,7 @@ TEST_F(WorkerPoolTest, ALongRequestThatHasWaitedEightTimesItsCostStartsBesideBus
   release_.set_value();
 }
 
-TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
+TEST_F(WorkerPoolTest, ALongRunDoesNotOccupyTheOnlyWorkerWhileShortRequestsArrive) {
   Start(10);
   const RunNeeds needs{0, std::chrono::seconds(1)};
   WorkerPool::Share share;
@@ -571,7 +549,7 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotHoldTheOnlyWorkerWhileShortRequestsCome) {
   release_.set_value();
 }
 
-TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
+TEST_F(WorkerPoolTest, WaitingLongRequestsCountAsQueued) {
   Start(1, 1, /*long_request_nice=*/10);
   BlockLongRequests();
   pool_->SubmitSlices({Make("long"), Make("its second slice")}, now_.load(), kLong);
@@ -582,7 +560,7 @@ TEST_F(WorkerPoolTest, LongRequestsThatWaitToStartFillTheQueue) {
   EXPECT_EQ(journal_.WaitFor(3).size(), 3);
 }
 
-TEST_F(WorkerPoolTest, LongRequestsThatWaitAreDroppedWhenTheyExpireAndAtTheEnd) {
+TEST_F(WorkerPoolTest, WaitingLongRequestsAreDroppedOnExpiryAndAtShutdown) {
   Start(1, 1, /*long_request_nice=*/10);
   BlockLongRequests();
   pool_->SubmitSlices({Make("late")->DueAt(now_.load() + milliseconds(50))}, now_.load(), kLong);
@@ -600,21 +578,13 @@ TEST_F(WorkerPoolTest, LongRequestsThatWaitAreDroppedWhenTheyExpireAndAtTheEnd) 
   EXPECT_EQ(journal_.WaitFor(3).back(), "dropped waits: shutdown");
 }
 
-TEST_F(WorkerPoolTest, AnIdleWorkerWaitsForCompanyAsLongAsItsTimeoutSays) {
+TEST_F(WorkerPoolTest, ABatchThatStaysAloneRunsAfterItsTimeout) {
   StartWithCompany();
   BatchLimits limits;
   limits.timeout = milliseconds(5);
   RequestClass of(limits);
   pool_->Submit(new SignatureJob("alone", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran alone"));
-}
-
-TEST_F(WorkerPoolTest, CompanyThatFillsTheRunEndsTheWait) {
-  StartWithCompany();
-  RequestClass of(FullRunsOnly());
-  pool_->Submit(new SignatureJob("a", &of, &journal_));
-  pool_->Submit(new SignatureJob("b", &of, &journal_));
-  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a + b"));
 }
 
 // An event source whose events a test triggers. Each is handled by one of the waiting threads.
@@ -700,7 +670,7 @@ TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
   Stop();
 }
 
-TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
+TEST_F(WorkersWaitForEventsTest, AllWorkersWakeForJobsFromOtherThreads) {
   constexpr int kJobs = 4;
   Start(kJobs);
   std::promise<void> release;
@@ -712,7 +682,7 @@ TEST_F(WorkersWaitForEventsTest, WorkersWakeForWhatOtherThreadsSubmitAtOnce) {
   Stop();
 }
 
-TEST_F(WorkersWaitForEventsTest, WhatHasComeBesideARequestIsReadBeforeItRuns) {
+TEST_F(WorkersWaitForEventsTest, PendingEventsAreHandledBeforeARequestRuns) {
   Start(1);
   std::promise<void> started, release;
   pool_->Submit(new BlockingJob(&started, release.get_future().share()));
@@ -734,6 +704,74 @@ TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
   release.set_value();
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("handled", "ran waiting"));
   Stop();
+}
+
+class IdleWorkersTest : public testing::Test {
+ protected:
+  // Waits until `count` workers are idle; returns the lock, held.
+  std::unique_lock<std::mutex> WaitForIdle(const IdleWorkers& idle, int count) {
+    for (;;) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (idle.count() == count) return lock;
+      lock.unlock();
+      std::this_thread::yield();
+    }
+  }
+
+  std::mutex mutex_;
+};
+
+TEST_F(IdleWorkersTest, AWaitingWorkerIsIdleUntilItIsWoken) {
+  IdleWorkers idle(nullptr);
+  std::thread worker([&] {
+    IdleWorkers::Waiter waiter;
+    std::unique_lock<std::mutex> lock(mutex_);
+    idle.Wait(&lock, &waiter, Clock::now(), Clock::time_point::max());
+  });
+  {
+    const auto lock = WaitForIdle(idle, 1);
+    idle.WakeOne();
+    EXPECT_EQ(idle.count(), 0);  // even before the worker runs
+    idle.WakeOne();              // no effect: no worker waits
+  }
+  worker.join();
+}
+
+TEST_F(IdleWorkersTest, AWorkerIsNotIdleAfterItsTimeout) {
+  IdleWorkers idle(nullptr);
+  IdleWorkers::Waiter waiter;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  idle.Wait(&lock, &waiter, now, now + std::chrono::milliseconds(1));
+  EXPECT_TRUE(lock.owns_lock());
+  EXPECT_EQ(idle.count(), 0);
+}
+
+// An event source that always has an event.
+class EventsNow final : public EventSource {
+ public:
+  explicit EventsNow(bool woken) : woken_(woken) {}
+  bool Poll(Clock::time_point) override { return woken_; }
+  void Wake() override { ++wakes; }
+
+  int wakes = 0;
+
+ private:
+  const bool woken_;
+};
+
+TEST_F(IdleWorkersTest, WakingAWorkerWakesTheEventSource) {
+  EventsNow events(true);
+  IdleWorkers idle(&events);
+  EXPECT_TRUE(idle.wait_for_events());
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle.WakeOne();
+  EXPECT_EQ(events.wakes, 0);  // no worker waits
+  IdleWorkers::Waiter waiter;
+  idle.Wait(&lock, &waiter, Clock::now(), Clock::time_point::max());
+  EXPECT_EQ(idle.count(), 0);
+  idle.WakeAll();
+  EXPECT_EQ(events.wakes, 1);
 }
 
 }  // namespace

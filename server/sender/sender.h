@@ -17,7 +17,7 @@
 #include "server/http2/client_connection.h"
 #include "server/http2/target.h"
 #include "server/net/poller.h"
-#include "server/scheduling/job.h"
+#include "server/scheduling/request_queue.h"
 #include "server/sender/job.h"
 
 namespace colcast::sender {

@@ -1,9 +1,8 @@
-#include "server/states/row_keys.h"
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "server/states/keys.h"
 #include "server/wire/column.h"
 
 namespace colcast::states {

@@ -12,6 +12,83 @@
 
 namespace colcast::states {
 
+// Eviction follows S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP
+// 2023). New states enter a small queue with a tenth of the memory. States that are looked up there
+// move on to the main queue. The others are evicted, but their fingerprints are remembered for a
+// while, so that a state that returns goes straight to the main queue. Unlike with LRU, a scan of
+// the catalog does not evict popular items, and a hit writes one byte instead of relinking a list.
+
+// A first-in, first-out queue, linked through the states themselves.
+class StateQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  size_t bytes() const { return bytes_; }
+  size_t size() const { return size_; }
+  void Push(State* state);
+  State* Pop();  // REQUIRES !empty()
+
+ private:
+  State* first_ = nullptr;
+  State* last_ = nullptr;
+  size_t bytes_ = 0;
+  size_t size_ = 0;
+};
+
+class Shard {
+ public:
+  Shard() = default;
+  Shard(const Shard&) = delete;
+  ~Shard();
+
+  void set_capacity(size_t bytes) { capacity_ = bytes; }
+
+  StateRef Find(const Key& key);
+
+  // Sets `found[i]` to the state of `keys[i]` for each i in `indices`; all these keys must belong
+  // to this shard. Returns the number of hits. Faster than single lookups, because it prefetches
+  // all slots before it reads them.
+  size_t FindAll(const Key* keys, const uint32_t* indices, size_t count, StateRef* found);
+
+  // Caches `state` for `owner`, unless its key is present or the state exceeds the whole capacity.
+  void Insert(const Key& key, StateRef state, Counters* owner);
+
+  // Removes all states of `owner`.
+  void Drop(const Counters* owner);
+
+  size_t bytes() const;
+
+ private:
+  // Open addressing with linear probing. The lowest bits of a key's low word select its home slot.
+  struct Slot {
+    uint64_t low = 0;
+    State* state = nullptr;
+  };
+  // What remains of an evicted state: a fingerprint of its key, and when it was evicted.
+  struct Ghost {
+    uint32_t fingerprint = 0;
+    uint32_t time = 0;
+  };
+
+  size_t SlotOf(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+      mutex_);  // returns the slot of `key`, or the empty slot where it belongs
+  void Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remember(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsRemembered(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  State* EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(State* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t BytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable std::mutex mutex_;
+  size_t capacity_ = 0;
+  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);    // the size is a power of two
+  std::vector<Ghost> ghosts_ ABSL_GUARDED_BY(mutex_);  // as many as slots_
+  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint32_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
+  StateQueue small_ ABSL_GUARDED_BY(mutex_);
+  StateQueue main_ ABSL_GUARDED_BY(mutex_);
+};
+
 namespace {
 
 constexpr size_t kFirstSlots = 64;
@@ -21,28 +98,6 @@ constexpr size_t kSmallQueuesShare = 10;  // the small queue has one tenth of th
 uint32_t FingerprintOf(const Key& key) { return static_cast<uint32_t>(key.high) | 1; }
 
 }  // namespace
-
-StateRef State::Make(size_t size, uint32_t layout) {
-  void* const header = std::malloc(sizeof(State));
-  void* const data = std::malloc(size);
-  if (header == nullptr || (data == nullptr && size > 0)) {
-    std::free(header);
-    std::free(data);
-    throw std::bad_alloc();
-  }
-  return StateRef::Adopt(new (header) State(static_cast<uint8_t*>(data), size, layout));
-}
-
-size_t State::memory_bytes() const {
-  return malloc_usable_size(const_cast<State*>(this)) + malloc_usable_size(data_);
-}
-
-void State::Release() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  std::free(data_);
-  this->~State();
-  std::free(this);
-}
 
 void StateQueue::Push(State* state) {
   state->next_ = nullptr;
@@ -228,6 +283,16 @@ size_t NumShards(size_t capacity_bytes) {
 }
 
 }  // namespace
+
+StateCache::~StateCache() = default;
+
+size_t StateCache::ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
+
+StateRef StateCache::Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
+
+void StateCache::Insert(const Key& key, StateRef state, Counters* owner) {
+  shards_[ShardOf(key)].Insert(key, std::move(state), owner);
+}
 
 StateCache::StateCache(size_t capacity_bytes) : shards_(NumShards(capacity_bytes)) {
   for (Shard& shard : shards_) shard.set_capacity(capacity_bytes / shards_.size());

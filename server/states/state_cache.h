@@ -1,20 +1,24 @@
-// States, what a stage computed for one row, and their cache, shared by all models and versions.
-// With a limit per version instead, loading a new version beside the old one would double the
-// memory.
+// States, what a stage computed for one row; their cache, shared by all models and versions; and
+// the stores, the cached states of one domain in one loaded version. With a limit per version
+// instead, loading a new version beside the old one would double the memory.
 #ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
 #define COLCAST_SERVER_STATES_STATE_CACHE_H_
 
 #include <absl/base/thread_annotations.h>
 
+#include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "server/states/key.h"
+#include "server/states/keys.h"
 
 namespace colcast::states {
 
@@ -116,82 +120,7 @@ class StateRef {
   State* state_ = nullptr;
 };
 
-// Eviction follows S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP
-// 2023). New states enter a small queue with a tenth of the memory. States that are looked up there
-// move on to the main queue. The others are evicted, but their fingerprints are remembered for a
-// while, so that a state that returns goes straight to the main queue. Unlike with LRU, a scan of
-// the catalog does not evict popular items, and a hit writes one byte instead of relinking a list.
-
-// A first-in, first-out queue, linked through the states themselves.
-class StateQueue {
- public:
-  bool empty() const { return first_ == nullptr; }
-  size_t bytes() const { return bytes_; }
-  size_t size() const { return size_; }
-  void Push(State* state);
-  State* Pop();  // REQUIRES !empty()
-
- private:
-  State* first_ = nullptr;
-  State* last_ = nullptr;
-  size_t bytes_ = 0;
-  size_t size_ = 0;
-};
-
-class Shard {
- public:
-  Shard() = default;
-  Shard(const Shard&) = delete;
-  ~Shard();
-
-  void set_capacity(size_t bytes) { capacity_ = bytes; }
-
-  StateRef Find(const Key& key);
-
-  // Sets `found[i]` to the state of `keys[i]` for each i in `indices`; all these keys must belong
-  // to this shard. Returns the number of hits. Faster than single lookups, because it prefetches
-  // all slots before it reads them.
-  size_t FindAll(const Key* keys, const uint32_t* indices, size_t count, StateRef* found);
-
-  // Caches `state` for `owner`, unless its key is present or the state exceeds the whole capacity.
-  void Insert(const Key& key, StateRef state, Counters* owner);
-
-  // Removes all states of `owner`.
-  void Drop(const Counters* owner);
-
-  size_t bytes() const;
-
- private:
-  // Open addressing with linear probing. The lowest bits of a key's low word select its home slot.
-  struct Slot {
-    uint64_t low = 0;
-    State* state = nullptr;
-  };
-  // What remains of an evicted state: a fingerprint of its key, and when it was evicted.
-  struct Ghost {
-    uint32_t fingerprint = 0;
-    uint32_t time = 0;
-  };
-
-  size_t SlotOf(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-      mutex_);  // returns the slot of `key`, or the empty slot where it belongs
-  void Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Erase(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remember(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsRemembered(const Key& key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  State* EvictOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(State* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  size_t BytesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  mutable std::mutex mutex_;
-  size_t capacity_ = 0;
-  std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);    // the size is a power of two
-  std::vector<Ghost> ghosts_ ABSL_GUARDED_BY(mutex_);  // as many as slots_
-  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint32_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
-  StateQueue small_ ABSL_GUARDED_BY(mutex_);
-  StateQueue main_ ABSL_GUARDED_BY(mutex_);
-};
+class Shard;
 
 // All methods may be called from any thread.
 class StateCache {
@@ -200,7 +129,9 @@ class StateCache {
   // tables. Evicted states that a request still reads are not counted.
   explicit StateCache(size_t capacity_bytes);
 
-  StateRef Find(const Key& key) { return shards_[ShardOf(key)].Find(key); }
+  ~StateCache();
+
+  StateRef Find(const Key& key);
 
   // Sets `found[i]` to the state of keys[i], or leaves it unchanged on a miss. Returns the number
   // of hits.
@@ -208,18 +139,143 @@ class StateCache {
 
   // Caches a state and counts it for `owner`, which must call Drop() before it is destroyed. Does
   // nothing if the key is already cached or the state exceeds the capacity.
-  void Insert(const Key& key, StateRef state, Counters* owner) {
-    shards_[ShardOf(key)].Insert(key, std::move(state), owner);
-  }
+  void Insert(const Key& key, StateRef state, Counters* owner);
 
   void Drop(const Counters* owner);
 
   size_t bytes() const;
 
  private:
-  size_t ShardOf(const Key& key) const { return key.high >> 32 & (shards_.size() - 1); }
+  size_t ShardOf(const Key& key) const;
 
   std::vector<Shard> shards_;  // the size is a power of two
+};
+
+// Estimates whether it pays to look up and cache states.
+//
+// Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
+// recent rows and checks, after every window of `window_rows`, how many of its rows had been seen
+// before. While almost none were, no new states are cached, but keys are still computed and
+// recorded: that is cheap, and detects immediately when rows begin to repeat. After many such
+// windows, only one request in sixteen is sampled.
+//
+// All methods may be called from any thread.
+class ReuseEstimator {
+ public:
+  explicit ReuseEstimator(int64_t window_rows)
+      : window_rows_(window_rows), seen_(std::make_unique<Seen>()) {}
+
+  // Whether states are worth keeping.
+  bool good() const { return bad_windows_.load(std::memory_order_relaxed) == 0; }
+
+  // Whether to compute the keys of this request's rows. Call once per request.
+  bool Look() {
+    return bad_windows_.load(std::memory_order_relaxed) < kWindowsToWatch ||
+           requests_.fetch_add(1, std::memory_order_relaxed) % kLookedAtOf == 0;
+  }
+
+  // Records the keys of rows and, at the end of a window, updates good().
+  void Note(const Key* keys, size_t count);
+
+  static constexpr int64_t kWindowsToWatch = 32;
+  static constexpr int64_t kLookedAtOf = 16;
+  static constexpr int64_t kLeastSeenOf = 32;  // reuse pays if one row in 32 was seen before
+
+ private:
+  // 32 bits of each key's high word, indexed by its low word. Newer keys overwrite older ones.
+  using Seen = std::array<std::atomic<uint32_t>, size_t{1} << 16>;
+
+  const int64_t window_rows_;
+  const std::unique_ptr<Seen> seen_;
+  std::atomic<int64_t> bad_windows_{0};  // consecutive windows, up to now, with too little reuse
+  std::atomic<int64_t> requests_{0};
+  std::atomic<int64_t> rows_{0};
+  std::atomic<int64_t> rows_seen_{0};
+};
+
+// All methods may be called from any thread. The destructor removes the store's states from the
+// cache.
+class StateStore {
+ public:
+  // `memory` must outlive the store; null turns caching off. `name` is a string literal.
+  // `window_rows`: see ReuseEstimator.
+  StateStore(std::string_view name, StateCache* memory, int64_t window_rows);
+  StateStore(const StateStore&) = delete;
+  ~StateStore();
+
+  // Whether caching is on.
+  bool on() const { return memory_ != nullptr; }
+  const KeyHash& hash() const { return hash_; }
+  ReuseEstimator& reuse() { return reuse_; }
+  Counters& counters() { return counters_; }
+  StoreStats stats() const;
+
+  // All methods below REQUIRE on().
+
+  // Sets `found[i]` to the state of keys[i], or null. Counts the hits, and records the rows in
+  // reuse().
+  size_t FindAll(const std::vector<Key>& keys, std::vector<StateRef>* found);
+
+  // Caches a computed state and counts it.
+  void Insert(const Key& key, StateRef state);
+
+  // The rows that one request computes and that other requests may wait for.
+  class Work {
+   public:
+    Work() = default;
+    Work(const Work&) = delete;
+    ~Work() { End(); }
+    // Wakes the waiting requests. They look up the states and compute those that are still missing,
+    // which happens if this request failed.
+    void End();
+
+   private:
+    friend class StateStore;
+    struct Progress {
+      size_t rows = 0;
+      bool is_over = false;
+      std::condition_variable changed;
+    };
+    StateStore* store_ = nullptr;
+    std::vector<Key> keys_;
+    std::shared_ptr<Progress> own_;
+    std::vector<std::shared_ptr<Progress>> others_;
+  };
+
+  // A request never waits for another that computes more than kMostTimesOwn times as many rows.
+  static constexpr size_t kMostTimesOwn = 4;
+
+  // The number of Work objects that have ended. Read it before FindAll(), then pass it to Begin().
+  int64_t num_ended() const { return num_ended_.load(std::memory_order_acquire); }
+
+  // Decides who computes `*rows`, the indices in `keys` that FindAll() missed. The caller must
+  // compute the rows that remain in `*rows`, and insert their states before work->End(). Moves rows
+  // to `*awaited` if they are being computed already: by another request, or by the caller under an
+  // equal key. Rows that a much larger request computes (kMostTimesOwn) remain with the caller,
+  // because waiting would take longer. States cached since `num_ended` was read move from `*rows`
+  // to `*found`. `*work` must be new.
+  void Begin(const std::vector<Key>& keys, int64_t num_ended, std::vector<int64_t>* rows,
+             std::vector<int64_t>* awaited, std::vector<StateRef>* found, Work* work);
+
+  // Waits until the requests that compute the `awaited` rows have finished, and looks up their
+  // states. REQUIRES that the caller's own work has ended, so that two requests never wait for each
+  // other.
+  void Await(const std::vector<Key>& keys, const std::vector<int64_t>& awaited,
+             std::vector<StateRef>* found, const Work& work);
+
+  // The number of threads that are waiting for states.
+  int64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+ private:
+  const std::string_view name_;
+  StateCache* const memory_;
+  const KeyHash hash_;
+  ReuseEstimator reuse_;
+  Counters counters_;
+  std::mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<Work::Progress>, LowWord> work_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> num_ended_{0};
+  std::atomic<int64_t> waiting_{0};
 };
 
 }  // namespace colcast::states

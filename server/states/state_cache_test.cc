@@ -37,7 +37,7 @@ TEST(StateCache, FindsWhatWasInserted) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, KeepsTheFirstOfTwoWithOneKey) {
+TEST(StateCache, KeepsTheFirstStateOfAKey) {
   StateCache memory(1 << 20);
   Counters owner;
   memory.Insert(KeyOf(7), StateOf(1), &owner);
@@ -47,7 +47,7 @@ TEST(StateCache, KeepsTheFirstOfTwoWithOneKey) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, FindsManyAtOnceEachAtItsPlace) {
+TEST(StateCache, FindsManyKeysInTheirOrder) {
   StateCache memory(64 << 20);  // several shards
   Counters owner;
   std::vector<Key> keys;
@@ -66,7 +66,7 @@ TEST(StateCache, FindsManyAtOnceEachAtItsPlace) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, StaysWithinItsCapacityWhateverSizesCome) {
+TEST(StateCache, StaysWithinItsCapacityForAnySizes) {
   constexpr size_t kCapacity = 4 << 20;
   StateCache memory(kCapacity);
   Counters owner;
@@ -80,7 +80,7 @@ TEST(StateCache, StaysWithinItsCapacityWhateverSizesCome) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, CountsWhatTheAllocatorTakes) {
+TEST(StateCache, CountsMemoryAsTheAllocatorRoundsIt) {
   StateCache memory(1 << 20);
   Counters owner;
   const StateRef state = StateOf(7, 1025);
@@ -90,13 +90,13 @@ TEST(StateCache, CountsWhatTheAllocatorTakes) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, KeepsRowsOfTensorsWithLittleMoreThanTheirBytes) {
+TEST(StateCache, AddsLittleToTheBytesOfARow) {
   for (const size_t size : {1024, 2048, 4096}) {
     EXPECT_LE(State::Make(size, 0)->memory_bytes(), size + size / 10) << size;
   }
 }
 
-TEST(StateCache, DoesNotKeepWhatDoesNotFit) {
+TEST(StateCache, DoesNotKeepAStateBeyondItsCapacity) {
   StateCache memory(1 << 20);
   Counters owner;
   memory.Insert(KeyOf(1), StateOf(1), &owner);
@@ -106,7 +106,7 @@ TEST(StateCache, DoesNotKeepWhatDoesNotFit) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, EvictedStatesLiveAsLongAsSomeoneReadsThem) {
+TEST(StateCache, EvictedStatesLiveWhileTheyAreRead) {
   StateCache memory(100'000);
   Counters owner;
   memory.Insert(KeyOf(0), StateOf(0), &owner);
@@ -117,7 +117,7 @@ TEST(StateCache, EvictedStatesLiveAsLongAsSomeoneReadsThem) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, AScanDoesNotPushThePopularOut) {
+TEST(StateCache, AScanDoesNotEvictPopularStates) {
   StateCache memory(500'000);
   Counters owner;
   for (int64_t i = 0; i < 200; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
@@ -129,7 +129,7 @@ TEST(StateCache, AScanDoesNotPushThePopularOut) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, WhoComesBackSoonAfterItLeftStaysLonger) {
+TEST(StateCache, AStateThatReturnsSoonStaysLonger) {
   StateCache memory(500'000);
   Counters owner;
   for (int64_t i = 0; i < 1000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
@@ -141,7 +141,7 @@ TEST(StateCache, WhoComesBackSoonAfterItLeftStaysLonger) {
   memory.Drop(&owner);
 }
 
-TEST(StateCache, DropForgetsOneOwnersStatesAndNoOthers) {
+TEST(StateCache, DropRemovesOneOwnersStates) {
   StateCache memory(64 << 20);
   Counters old_version;
   Counters new_version;

@@ -1,5 +1,3 @@
-#include "server/states/state_store.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "server/states/state_cache.h"
 
 namespace colcast::states {
 namespace {
@@ -26,7 +26,7 @@ int LookedAtOf(ReuseEstimator* reuse, int requests) {
   return looked;
 }
 
-TEST(ReuseEstimator, AreGoodUntilAWindowSaysOtherwise) {
+TEST(ReuseEstimator, IsGoodUntilAWindowHasTooLittleReuse) {
   ReuseEstimator reuse(100);
   Note(&reuse, 0, 99);
   EXPECT_TRUE(reuse.good());
@@ -34,7 +34,7 @@ TEST(ReuseEstimator, AreGoodUntilAWindowSaysOtherwise) {
   EXPECT_FALSE(reuse.good());
 }
 
-TEST(ReuseEstimator, StayGoodWhileOneRowOf32CameBefore) {
+TEST(ReuseEstimator, StaysGoodWhileOneRowIn32WasSeen) {
   ReuseEstimator reuse(320);
   Note(&reuse, 0, 310);
   Note(&reuse, 0, 10);
@@ -44,7 +44,7 @@ TEST(ReuseEstimator, StayGoodWhileOneRowOf32CameBefore) {
   EXPECT_FALSE(reuse.good());
 }
 
-TEST(ReuseEstimator, AreGoodAgainOnceRowsComeAgain) {
+TEST(ReuseEstimator, IsGoodAgainOnceRowsRepeat) {
   ReuseEstimator reuse(100);
   Note(&reuse, 0, 100);
   ASSERT_FALSE(reuse.good());
@@ -52,7 +52,7 @@ TEST(ReuseEstimator, AreGoodAgainOnceRowsComeAgain) {
   EXPECT_TRUE(reuse.good());
 }
 
-TEST(ReuseEstimator, WithoutAnyOneRequestInSixteenIsLookedAt) {
+TEST(ReuseEstimator, WithoutReuseOneRequestInSixteenIsSampled) {
   ReuseEstimator reuse(100);
   for (int64_t i = 0; i < ReuseEstimator::kWindowsToWatch; ++i) {
     EXPECT_EQ(LookedAtOf(&reuse, 16), 16);
@@ -96,7 +96,7 @@ TEST_F(StateStoreTest, FindsAndCounts) {
   EXPECT_EQ(stats.states, 1);
 }
 
-TEST_F(StateStoreTest, ForgetsEverythingWithTheVersion) {
+TEST_F(StateStoreTest, AVersionsStatesGoWithIt) {
   {
     StateStore version("user", &memory_, 1000);
     version.Insert(kKey, StateOf(7));
@@ -124,7 +124,7 @@ struct Rows {
 
 using Places = std::vector<int64_t>;
 
-TEST_F(StateStoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
+TEST_F(StateStoreTest, ARequestWaitsForRowsThatAnotherComputes) {
   Rows first(&store_, {{1, 1}, {2, 2}});
   EXPECT_EQ(first.mine, (Places{0, 1}));
   Rows second(&store_, {{3, 3}, {2, 2}, {1, 1}});
@@ -143,7 +143,7 @@ TEST_F(StateStoreTest, RowsThatAnotherRequestComputesAreWaitedFor) {
   EXPECT_EQ(store_.stats().found, 2);
 }
 
-TEST_F(StateStoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
+TEST_F(StateStoreTest, OneRequestComputesForAllThatWait) {
   Rows first(&store_, {kKey});
   ASSERT_EQ(first.mine, (Places{0}));
   std::vector<std::thread> threads;
@@ -164,7 +164,7 @@ TEST_F(StateStoreTest, OneOfManyComputesAndTheOthersGetWhatItMade) {
   EXPECT_EQ(store_.stats().found, 10);
 }
 
-TEST_F(StateStoreTest, AFewRowsDoNotWaitForARequestOfMany) {
+TEST_F(StateStoreTest, AFewRowsDoNotWaitForAMuchLargerRequest) {
   std::vector<Key> many;
   for (uint64_t i = 0; i < 100; ++i) many.push_back({i, i});
   Rows large(&store_, many);
@@ -181,7 +181,7 @@ TEST_F(StateStoreTest, AFewRowsDoNotWaitForARequestOfMany) {
   EXPECT_EQ(*memory_.Find({7, 7})->data(), 7);
 }
 
-TEST_F(StateStoreTest, ARowThatComesTwiceIsComputedOnce) {
+TEST_F(StateStoreTest, ARepeatedRowIsComputedOnce) {
   Rows rows(&store_, {{1, 1}, {1, 1}});
   EXPECT_EQ(rows.mine, (Places{0}));
   EXPECT_EQ(rows.awaited, (Places{1}));
@@ -191,7 +191,7 @@ TEST_F(StateStoreTest, ARowThatComesTwiceIsComputedOnce) {
   EXPECT_EQ(*rows.found[1]->data(), 7);
 }
 
-TEST_F(StateStoreTest, AfterAFailureThoseWhoWaitedComputeTheRowsThemselves) {
+TEST_F(StateStoreTest, AfterAFailureWaitingRequestsComputeTheRows) {
   auto failed = std::make_unique<Rows>(&store_, std::vector<Key>{{1, 1}});
   Rows second(&store_, {{1, 1}});
   second.work.End();
@@ -204,7 +204,7 @@ TEST_F(StateStoreTest, AfterAFailureThoseWhoWaitedComputeTheRowsThemselves) {
   EXPECT_EQ(Rows(&store_, {{1, 1}}).mine, (Places{0}));
 }
 
-TEST_F(StateStoreTest, WhatWasKeptMeanwhileIsFound) {
+TEST_F(StateStoreTest, StatesCachedMeanwhileAreFound) {
   const int64_t num_ended = store_.num_ended();
   std::vector<StateRef> found;
   store_.FindAll({kKey}, &found);
@@ -220,7 +220,7 @@ TEST_F(StateStoreTest, WhatWasKeptMeanwhileIsFound) {
   EXPECT_EQ(*found[0]->data(), 7);
 }
 
-TEST_F(StateStoreTest, RequestsWithTheSameRowsInAnyOrderNeverWaitForEachOther) {
+TEST_F(StateStoreTest, RequestsWithTheSameRowsDoNotDeadlock) {
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

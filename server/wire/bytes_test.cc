@@ -15,20 +15,20 @@ TEST(BytesTest, IsEmptyByDefaultAndFromEmptySlices) {
   EXPECT_TRUE(SlicedBytes("", {0, 0, 0}).bytes().empty());
 }
 
-TEST(BytesTest, HoldsTheSlicesOneAfterTheOther) {
+TEST(BytesTest, HoldsSlicesInOrder) {
   ForEachSlicing("columns", [](const Bytes& bytes) {
     EXPECT_EQ(bytes.size(), 7u);
     EXPECT_EQ(bytes.ToString(), "columns");
   });
 }
 
-TEST(BytesTest, IsContiguousIfAllBytesLieInOneSlice) {
+TEST(BytesTest, IsContiguousInOneSlice) {
   EXPECT_TRUE(SlicedBytes("abc", {0, 0}).bytes().contiguous());
   EXPECT_TRUE(SlicedBytes("abc", {3}).bytes().contiguous());
   EXPECT_FALSE(SlicedBytes("abc", {1}).bytes().contiguous());
 }
 
-TEST(BytesTest, SubGivesEveryPart) {
+TEST(BytesTest, SubReturnsAnyRange) {
   const std::string text = "slices";
   ForEachSlicing(text, [&](const Bytes& bytes) {
     for (size_t offset = 0; offset <= text.size(); ++offset) {

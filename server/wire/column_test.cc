@@ -92,7 +92,7 @@ TEST(CopyValuesTest, AShortListRepeatsItsLastValue) {
   ExpectElements<uint8_t>(TensorOf(DT_BOOL, 3, VarintField(11, 1)), {1, 1, 1});
 }
 
-TEST(CopyValuesTest, TensorContentIsTheMemory) {
+TEST(CopyValuesTest, TensorContentIsCopied) {
   ExpectElements<int32_t>(TensorOf(DT_INT32, 2, BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
   ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x00"s)), {1, 0});
 }
@@ -107,7 +107,7 @@ TEST(CopyValuesTest, RefusesBoolsInTensorContentThatAreNeither0Nor1) {
   });
 }
 
-TEST(CheckValuesTest, RefusesMoreValuesThanElements) {
+TEST(CheckValuesTest, RefusesExcessValues) {
   ExpectRefused(TensorOf(DT_INT64, 2, BytesField(10, Varints({1, 2, 3}))), 2,
                 "input \"x\": 3 values were sent, but shape [2] has 2 elements");
   ExpectRefused(TensorOf(DT_INT64, 0, VarintField(10, 1)), 0,
@@ -138,7 +138,7 @@ TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
       "(DT_FLOAT)");
 }
 
-TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
+TEST(CheckValuesTest, RefusesUnsupportedDtypes) {
   ExpectRefused(TensorOf(DT_INVALID, 1, ""), 1, "input \"x\": DT_INVALID cannot be sent");
   ExpectRefused(TensorOf(DT_RESOURCE, 1, ""), 1, "input \"x\": DT_RESOURCE cannot be sent");
   ExpectRefused(TensorOf(DT_VARIANT, 0, ""), 0, "input \"x\": DT_VARIANT cannot be sent");
@@ -148,7 +148,7 @@ TEST(CheckValuesTest, RefusesDtypesThatCanNotBeSent) {
                 "input \"x\": dtype 77 cannot be sent");
 }
 
-TEST(RepeatedStringBytesTest, CountsTheLastStringForEachElementThatIsMissing) {
+TEST(RepeatedStringBytesTest, CountsTheLastStringForEachMissingElement) {
   const std::string two = BytesField(8, "abc") + BytesField(8, "de");
   const auto expect = [](const std::string& values, int64_t count, double bytes) {
     WithColumn(TensorOf(DT_STRING, count, values),
@@ -159,7 +159,7 @@ TEST(RepeatedStringBytesTest, CountsTheLastStringForEachElementThatIsMissing) {
   expect("", 5, 0);
 }
 
-TEST(CheckValuesTest, RefusesToFillTheMemoryByRepetition) {
+TEST(CheckValuesTest, BoundsMemoryTakenByRepetition) {
   const auto check = [](DataType dtype, int64_t count) {
     StatusCode code = StatusCode::kUnknown;
     WithColumn(TensorOf(dtype, count, ""),
@@ -191,7 +191,7 @@ TEST(ElementCountTest, MultipliesTheDimensions) {
   expect({0, int64_t{1} << 62, int64_t{1} << 62}, 0);
 }
 
-TEST(ElementCountTest, RefusesShapesThatAreNone) {
+TEST(ElementCountTest, RefusesInvalidShapes) {
   const auto expect = [](const std::string& tensor, const std::string& error) {
     WithColumn(tensor, [&](const Column& column) {
       int64_t count;
@@ -207,7 +207,7 @@ TEST(ElementCountTest, RefusesShapesThatAreNone) {
   expect(Shape(std::vector<int64_t>(255, 1)), "input \"x\": more than 254 dimensions");
 }
 
-TEST(VisitStringsTest, RefusesTensorContentThatDoesNotAddUp) {
+TEST(VisitStringsTest, RefusesInconsistentTensorContent) {
   const auto expect = [](const std::string& content, const std::string& error) {
     WithColumn(TensorOf(DT_STRING, 2, BytesField(4, content)), [&](const Column& column) {
       Recorder recorder;
@@ -231,7 +231,7 @@ TEST(VisitStringsTest, RefusesTensorContentThatDoesNotAddUp) {
          "2");
 }
 
-TEST(VisitStringsTest, ReadsStringsThatNoMessageHolds) {
+TEST(VisitStringsTest, ReadsStoredStrings) {
   Column column;
   column.dtype = DT_STRING;
   for (const std::string_view value : {"a", "", "bcd"}) column.values.AddString(value);
@@ -242,7 +242,7 @@ TEST(VisitStringsTest, ReadsStringsThatNoMessageHolds) {
   EXPECT_FALSE(VisitStrings(column, 2, &recorder).ok());
 }
 
-TEST(VisitStringsTest, RefusesMoreStringsThanElements) {
+TEST(VisitStringsTest, RefusesExcessStrings) {
   WithColumn(TensorOf(DT_STRING, 1, BytesField(8, "a") + BytesField(8, "b")),
              [](const Column& column) {
                Recorder recorder;

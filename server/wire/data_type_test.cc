@@ -11,7 +11,7 @@
 namespace colcast {
 namespace {
 
-TEST(DataTypeTest, ElementSizesAreThoseOfABuffer) {
+TEST(DataTypeTest, ElementSizesAreThoseInMemory) {
   EXPECT_EQ(ElementSize(DT_BOOL), 1u);
   EXPECT_EQ(ElementSize(DT_HALF), 2u);
   EXPECT_EQ(ElementSize(DT_FLOAT), 4u);
@@ -21,7 +21,7 @@ TEST(DataTypeTest, ElementSizesAreThoseOfABuffer) {
   EXPECT_EQ(ElementSize(DT_INT4), 1u);
 }
 
-TEST(DataTypeTest, WhatHasNoFixedSizeOrCannotBeSentHasNone) {
+TEST(DataTypeTest, OtherDtypesHaveNoElementSize) {
   for (const int dtype : {DT_INVALID, DT_STRING, DT_RESOURCE, DT_VARIANT}) {
     EXPECT_EQ(ElementSize(static_cast<DataType>(dtype)), 0u) << dtype;
   }
@@ -40,7 +40,7 @@ TEST(DataTypeTest, NamesAreTensorFlows) {
   EXPECT_EQ(DataTypeName(static_cast<DataType>(-3)), "dtype -3");
 }
 
-TEST(DescribeTest, QuotesShortTextAsItIs) { EXPECT_EQ(Quoted("age"), "\"age\""); }
+TEST(DescribeTest, QuotesShortTextUnchanged) { EXPECT_EQ(Quoted("age"), "\"age\""); }
 
 TEST(DescribeTest, CutsLongTextBetweenCharacters) {
   EXPECT_EQ(Quoted(std::string(200, 'x')), "\"" + std::string(100, 'x') + "...\"");
@@ -68,7 +68,7 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizes) {
   EXPECT_EQ(ElementSize(static_cast<DataType>(109)), 0u);
 }
 
-TEST(ReadableTest, TextThatIsShortUtf8StaysAsItIs) {
+TEST(ReadableTest, ShortUtf8IsUnchanged) {
   EXPECT_EQ(Readable(""), "");
   EXPECT_EQ(Readable("caf\u00e9 'x'\n"), "caf\u00e9 'x'\n");
 }

@@ -112,7 +112,7 @@ class ExampleDecoderTest : public testing::Test {
   ExampleDecoder decoder_;
 };
 
-TEST_F(ExampleDecoderTest, AFeatureThatDiffersHasARowForEachExample) {
+TEST_F(ExampleDecoderTest, ADifferingFeatureHasOneRowPerExample) {
   Parse({Make("id", kFixed, DT_INT64), Make("price", kFixed, DT_FLOAT),
          Make("name", kFixed, DT_STRING)});
   EXPECT_THAT(
@@ -135,7 +135,7 @@ TEST_F(ExampleDecoderTest, AFeatureWithTheSameBytesInAllExamplesStaysOneRow) {
   EXPECT_EQ(decoder_.repeated_bytes(), 2 * static_cast<int64_t>(user.size()));
 }
 
-TEST_F(ExampleDecoderTest, ExamplesThatAreAllTheSameAreStillAsManyRows) {
+TEST_F(ExampleDecoderTest, IdenticalExamplesStaySeparateRows) {
   Parse({Make("user", kFixed, DT_STRING), Make("id", kFixed, DT_INT64)});
   const std::string row = Example({{"user", Strings({"ann"})}, {"id", Ints({1})}});
   EXPECT_THAT(Decode({row, row, row}), ElementsAre("user [1] ann,", "id [3] 1,1,1,"));
@@ -197,7 +197,7 @@ TEST_F(ExampleDecoderTest, OtherFeaturesAreSkippedUnread) {
               ElementsAre("x [3] 1,2,3,"));
 }
 
-TEST_F(ExampleDecoderTest, AnExampleMayComeInSeveralFeaturesMessages) {
+TEST_F(ExampleDecoderTest, SeveralFeaturesMessagesAreMerged) {
   Parse({Make("user", kFixed, DT_INT64), Make("id", kFixed, DT_INT64)});
   const std::string context = Example({{"user", Ints({5})}});
   EXPECT_THAT(
@@ -206,7 +206,7 @@ TEST_F(ExampleDecoderTest, AnExampleMayComeInSeveralFeaturesMessages) {
       ElementsAre("user [1] 5,", "id [3] 1,2,3,"));
 }
 
-TEST_F(ExampleDecoderTest, ExamplesMayLieInAnySlices) {
+TEST_F(ExampleDecoderTest, ExamplesAreReadFromAnySlices) {
   Parse({Make("user", kFixed, DT_STRING), Make("id", kFixed, DT_INT64)});
   const std::string first = Example({{"user", Strings({"ann"})}, {"id", Ints({1})}});
   const std::string second = Example({{"user", Strings({"ann"})}, {"id", Ints({2})}});
@@ -216,7 +216,7 @@ TEST_F(ExampleDecoderTest, ExamplesMayLieInAnySlices) {
   });
 }
 
-TEST_F(ExampleDecoderTest, AFeatureThatComesTwiceIsRefused) {
+TEST_F(ExampleDecoderTest, ARepeatedFeatureIsRefused) {
   Parse({Make("x", kFixed, DT_INT64)});
   const std::string once = Example({{"x", Ints({1})}});
   EXPECT_THAT(Decode({once + once}), ElementsAre("refused"));
@@ -235,7 +235,7 @@ TEST_F(ExampleDecoderTest, OtherKindsAndSizesAreRefused) {
   }
 }
 
-TEST_F(ExampleDecoderTest, WhatIsNoExampleIsRefused) {
+TEST_F(ExampleDecoderTest, BytesThatAreNotAnExampleAreRefused) {
   Parse({Make("x", kFixed, DT_INT64)});
   const std::string good = Example({{"x", Ints({1})}});
   const std::string swapped =

@@ -37,7 +37,7 @@ TEST(ExampleFeatures, AreFoundByName) {
   EXPECT_EQ((*features)[1].length_name, "tags/length");
 }
 
-TEST(ExampleFeatures, WhatNoParseOpHasIsRefusedByName) {
+TEST(ExampleFeatures, UnsupportedFeaturesAreRefusedByName) {
   const FeatureKind fixed = FeatureKind::kFixedLen;
   const auto expect_refused = [](std::vector<ExampleFeature> features, const char* why) {
     const Status status = Create(std::move(features));

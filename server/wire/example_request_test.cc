@@ -65,7 +65,7 @@ TEST(DecodeExampleRequestTest, AnEmptyMessageHasNoExamples) {
   });
 }
 
-TEST(DecodeExampleRequestTest, ExamplesAreNotLookedInto) {
+TEST(DecodeExampleRequestTest, ExamplesAreNotParsed) {
   Decode(Input(List(AnExample("a") + AnExample("") + AnExample("\xff"))),
          [](const ExampleRequest& request) {
            EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "", "\xff"));
@@ -79,7 +79,7 @@ TEST(DecodeExampleRequestTest, TheRestIsEveryFieldButTheInput) {
          [&](const ExampleRequest& request) { EXPECT_EQ(request.rest, spec + unknown); });
 }
 
-TEST(DecodeExampleRequestTest, AContextComesApart) {
+TEST(DecodeExampleRequestTest, AContextIsSeparate) {
   const std::string context = Feature("user", OneFloat());
   Decode(Input(ListWithContext(AnExample("a") + Context(context) + AnExample("b"))),
          [&](const ExampleRequest& request) {
@@ -99,7 +99,7 @@ TEST(DecodeExampleRequestTest, PiecesAreMerged) {
          });
 }
 
-TEST(DecodeExampleRequestTest, OfTheTwoListsTheLastCounts) {
+TEST(DecodeExampleRequestTest, OfTwoListsTheLastCounts) {
   const std::string list = List(AnExample("a"));
   const std::string with_context = ListWithContext(AnExample("b") + Context(""));
   Decode(Input(list + with_context), [](const ExampleRequest& request) {

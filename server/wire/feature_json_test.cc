@@ -32,7 +32,7 @@ TEST(FeatureJsonTest, WholeNumbersKeepAllDigits) {
   EXPECT_EQ(document[1].GetUint64(), UINT64_MAX);
 }
 
-TEST(FeatureJsonTest, RefusesWhatIsNoJson) {
+TEST(FeatureJsonTest, RefusesInvalidJson) {
   rapidjson::Document document;
   for (const char* const text : {"", "[1,2", "01", "+1", "1 2", "1.", "1e999"}) {
     EXPECT_FALSE(ParseJson(text, &document)) << text;

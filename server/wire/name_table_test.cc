@@ -8,7 +8,7 @@
 namespace colcast {
 namespace {
 
-TEST(NameTableTest, NumbersNamesInTheOrderInWhichTheyFirstCame) {
+TEST(NameTableTest, NumbersNamesInOrderOfFirstUse) {
   NameTable table;
   EXPECT_EQ(table.FindOrAdd("age"), 0u);
   EXPECT_EQ(table.FindOrAdd(""), 1u);

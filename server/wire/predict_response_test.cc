@@ -59,12 +59,12 @@ TEST(PredictResponseTest, ManyOutputsAreWrittenInOrder) {
   EXPECT_EQ(Write(response).substr(0, expected.size()), expected);
 }
 
-TEST(PredictResponseTest, AnErrorOfTheBufferEndsTheWriting) {
+TEST(PredictResponseTest, AFailureToAllocateEndsTheWriting) {
   const auto refuse = [](size_t, uint8_t**) { return ResourceExhausted("no room"); };
   EXPECT_EQ(WritePredictResponse(PredictResponse(), refuse).message, "no room");
 }
 
-TEST(PredictResponseTest, RefusesDtypesThatCanNotBeSent) {
+TEST(PredictResponseTest, RefusesUnsupportedDtypes) {
   const OutputColumn output = {"table", DT_RESOURCE, {}, nullptr, nullptr};
   PredictResponse response;
   response.outputs = Span<OutputColumn>(&output, 1);

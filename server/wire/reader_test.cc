@@ -43,7 +43,7 @@ TEST(VarintTest, WritesTheShortestForm) {
   }
 }
 
-TEST(VarintTest, ReadsWhateverFollows) {
+TEST(VarintTest, ReadsAVarintBeforeAnyBytes) {
   for (const Case& c : kCases) {
     for (const char* tail : {"\0\0\0\0\0\0\0\0\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}) {
       const std::string padded = c.bytes + std::string(tail, 10);
@@ -68,7 +68,7 @@ TEST(VarintTest, DropsBitsBeyondThe64th) {
   EXPECT_EQ(value, ~uint64_t{0});
 }
 
-TEST(VarintTest, ElevenBytesAreNoVarint) {
+TEST(VarintTest, RefusesElevenBytes) {
   const std::string bytes = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"s;
   uint64_t value = 0;
   EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), nullptr);
@@ -164,7 +164,7 @@ TEST(ReaderTest, SkipsEveryWireType) {
   });
 }
 
-TEST(ReaderTest, RefusesWhatGoesPastTheEnd) {
+TEST(ReaderTest, RefusesValuesPastTheEnd) {
   ExpectError("\x08", "varint goes past the end");
   ExpectError("\x08\x80", "varint goes past the end");
   ExpectError(
@@ -205,7 +205,7 @@ TEST(ReaderTest, RefusesMalformedNumbers) {
   ExpectError("\x0a\xff\xff\xff\xff\x0f", "length over 2 GB");
 }
 
-TEST(ReaderTest, RefusesGroupsThatDoNotMatch) {
+TEST(ReaderTest, RefusesUnmatchedGroups) {
   ExpectError("\x0c", "end of a group that did not start");
   ExpectError("\x0b\x08\x01", "group without an end");
   ExpectError("\x0b\x14", "end of a group that did not start");
@@ -221,7 +221,7 @@ TEST(ReaderTest, RefusesGroupsNestedTooDeep) {
   ExpectError(deeper, "nested too deep");
 }
 
-TEST(ReaderTest, AnErrorHasItsFieldAndItsByte) {
+TEST(ReaderTest, ErrorsHaveFieldAndByte) {
   const std::string message = VarintField(3, 1) + BytesField(2, BytesField(4, "\xff"));
   ForEachSlicing(message, [](const Bytes& bytes) {
     Malformed malformed;
@@ -278,7 +278,7 @@ TEST(CountPackedTest, CountsVarintsInAnySlices) {
   }
 }
 
-TEST(CountPackedTest, FindsVarintsThatAreCutOffOrTooLong) {
+TEST(CountPackedTest, FindsTruncatedAndOverlongVarints) {
   for (size_t size = 1; size <= 12; ++size) {
     EXPECT_EQ(CountVarints("\x01\x01\x01\x01\x01\x01\x01\x01\x01\x80", size), -1);
   }

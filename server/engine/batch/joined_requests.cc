@@ -7,12 +7,12 @@
 
 #include "absl/numeric/bits.h"
 #include "server/base/scratch.h"
-#include "server/engine/batch/example_strings.h"
 #include "server/engine/batch/stacked_batch.h"
-#include "server/engine/program/program.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/programs.h"
 #include "server/engine/rows.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {

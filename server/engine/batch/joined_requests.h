@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/engine.h"
-#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 
 namespace colcast::engine {

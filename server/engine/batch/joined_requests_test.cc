@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {
@@ -80,7 +80,7 @@ class JoinedRequestsTest : public ::testing::Test {
   int num_alone_ = 0;
 };
 
-TEST_F(JoinedRequestsTest, MembersRunTogetherAndEachGetsItsRows) {
+TEST_F(JoinedRequestsTest, JoinedRequestsGetTheirRows) {
   Run({Request(1, {1, 2}), Request(2, {3}), Request(3, {4, 5, 6})});
   EXPECT_EQ(num_joined_, 1);
   EXPECT_EQ(num_alone_, 0);
@@ -91,7 +91,7 @@ TEST_F(JoinedRequestsTest, MembersRunTogetherAndEachGetsItsRows) {
   EXPECT_EQ(members_[2].outputs->expansion().columns_sent_once, 1);
 }
 
-TEST_F(JoinedRequestsTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
+TEST_F(JoinedRequestsTest, AWrongRequestFailsAloneWithItsOwnError) {
   const std::string wrong = FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3});
   Run({Request(1, {1}), wrong, Request(2, {2}), FloatInput("item", {1}, {1})});
   EXPECT_EQ(num_joined_, 1);
@@ -102,13 +102,13 @@ TEST_F(JoinedRequestsTest, AWrongMemberFailsAloneWithTheErrorItGetsAlone) {
   EXPECT_THAT(members_[3].status.message, HasSubstr("input \"user\" is missing"));
 }
 
-TEST_F(JoinedRequestsTest, AnOutputThatIsNotThereIsItsMembersError) {
+TEST_F(JoinedRequestsTest, AnUnknownOutputIsItsRequestsError) {
   Run({Request(1, {1}), Request(1, {1}) + BytesField(3, "other")});
   EXPECT_THAT(Answer(0), ElementsAre(11));
   EXPECT_THAT(members_[1].status.message, HasSubstr("not found in signature: other"));
 }
 
-TEST_F(JoinedRequestsTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
+TEST_F(JoinedRequestsTest, AfterAFailedJoinedRunRequestsRunAlone) {
   Options small;
   small.max_request_rows = 3;
   model_.Declare({"user", "item"}, {"score"}, small);
@@ -119,7 +119,7 @@ TEST_F(JoinedRequestsTest, AnErrorOfTheJoinedRunLeavesEachToItself) {
   EXPECT_EQ(members_[2].status.code, StatusCode::kResourceExhausted);
 }
 
-TEST_F(JoinedRequestsTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
+TEST_F(JoinedRequestsTest, ListsOfDifferentLengthsRunSeparatelyUnlessPadded) {
   model_.Declare({"list"}, {"sum"});
   const std::vector<std::string> requests = {FloatInput("list", {1, 2}, {1, 2}),
                                              FloatInput("list", {2, 1}, {5, 6}),
@@ -136,7 +136,7 @@ TEST_F(JoinedRequestsTest, ListsOfOtherLengthsRunApartUnlessTheyMayBePadded) {
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
 
-TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
+TEST_F(JoinedRequestsTest, RequestsBeyondTheMemoryLimitRunSeparately) {
   rules_.pad_variable_length_inputs = true;
   const std::vector<std::string> requests = {
       FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
@@ -154,7 +154,7 @@ TEST_F(JoinedRequestsTest, WhatWouldTakeTooMuchMemoryTogetherRunsApart) {
   EXPECT_EQ(num_joined_, 1);
 }
 
-TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedSize) {
+TEST_F(JoinedRequestsTest, RowsAreAddedToTheNextAllowedBatchSize) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2}), Request(2, {3})});
   EXPECT_EQ(num_joined_, 1);
@@ -165,7 +165,7 @@ TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedSize) {
   EXPECT_EQ(num_joined_, 1);
 }
 
-TEST_F(JoinedRequestsTest, RowsAreAddedToOneMemberToo) {
+TEST_F(JoinedRequestsTest, RowsAreAddedToASingleRequest) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2, 3})});
   EXPECT_EQ(num_joined_, 1);
@@ -175,7 +175,7 @@ TEST_F(JoinedRequestsTest, RowsAreAddedToOneMemberToo) {
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
 }
 
-TEST_F(JoinedRequestsTest, ASignatureWhoseOutputsHaveOtherRowsIsNotJoinedAgain) {
+TEST_F(JoinedRequestsTest, AWrongNumberOfRowsEndsJoining) {
   model_.Declare({"item"}, {"total"});
   const std::vector<std::string> requests = {FloatInput("item", {2}, {1, 2}),
                                              FloatInput("item", {1}, {3})};
@@ -198,7 +198,7 @@ std::string List(const std::vector<float>& values, int64_t length) {
   return FloatInput("list", {1, values.size()}, values) + Int64Input("list/length", {length});
 }
 
-TEST_F(JoinedRequestsTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths) {
+TEST_F(JoinedRequestsTest, OnlyListsWithLengthsArePadded) {
   const std::vector<std::string> requests = {List({1, 2}, 2), List({5}, 1)};
   model_.Declare({"list", "list/length"}, {"sum"});
   Run(requests);
@@ -210,7 +210,7 @@ TEST_F(JoinedRequestsTest, AListIsPaddedToOthersOnlyIfItIsRecordedToHaveLengths)
   EXPECT_THAT(Answer(1), ElementsAre(5));
 }
 
-TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTheSame) {
+TEST_F(JoinedRequestsTest, ListsWhoseLengthMattersJoinOnlyEqualLengths) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});
@@ -220,14 +220,14 @@ TEST_F(JoinedRequestsTest, WhatDependsOnTheGreatestLengthRunsWithListsThatHaveTh
   EXPECT_THAT(Answer(3), ElementsAre(7));
 }
 
-TEST_F(JoinedRequestsTest, AListThatSaysItIsLongerThanItIsGoesAlone) {
+TEST_F(JoinedRequestsTest, AListShorterThanItsLengthRunsAlone) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({}));
   Run({List({1, 2}, 2), List({5}, 2), List({3, 4}, 1)});
   EXPECT_EQ(num_joined_, 1);
   EXPECT_EQ(num_alone_, 1);
 }
 
-TEST_F(JoinedRequestsTest, OutputsWithoutARowForEachCandidateAreThoseOfEachRequestAlone) {
+TEST_F(JoinedRequestsTest, OutputsWithoutOneRowPerCandidateAreComputedAlone) {
   for (const char* output : {"whole", "total"}) {
     model_.Declare({"item"}, {output});
     Run({FloatInput("item", {1}, {2}), FloatInput("item", {1}, {3})});
@@ -239,18 +239,18 @@ TEST_F(JoinedRequestsTest, OutputsWithoutARowForEachCandidateAreThoseOfEachReque
   }
 }
 
-TEST_F(JoinedRequestsTest, NothingIsJoinedUnasked) {
+TEST_F(JoinedRequestsTest, UnrecordedSignaturesJoinOnlyIfAllowed) {
   EXPECT_TRUE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
   EXPECT_FALSE(
       model_.programs().CanBeJoined(BatchRules(), model_.programs().signature().all_outputs()));
 }
 
-TEST_F(JoinedRequestsTest, RowsThatNameTheirUserAreNotJoined) {
+TEST_F(JoinedRequestsTest, RequestsWithAnIndexAreNotJoinedWithoutStages) {
   model_.Declare({"user", "item", "row_to_user"}, {"score"});
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
 }
 
-TEST_F(JoinedRequestsTest, WhateverIsJoinedEachIsAnsweredAsAlone) {
+TEST_F(JoinedRequestsTest, JoinedAnswersEqualSeparateOnes) {
   std::mt19937 random(1);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
   for (int round = 0; round < 200; ++round) {

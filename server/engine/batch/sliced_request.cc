@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/batch/example_strings.h"
+#include "server/engine/batch/stacked_batch.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/staged_program.h"
 #include "server/engine/row_blocks.h"
 #include "server/engine/rows.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
 
 namespace colcast::engine {
 namespace {

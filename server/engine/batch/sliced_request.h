@@ -13,7 +13,6 @@
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
 #include "server/engine/input.h"
-#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/tables/overlay.h"
 #include "tensorflow/core/framework/tensor.h"

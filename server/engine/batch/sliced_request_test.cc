@@ -55,14 +55,14 @@ class SlicedRequestTest : public ::testing::Test {
   std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
 };
 
-TEST_F(SlicedRequestTest, SlicesAreAsEqualAsCanBeAndJoinedInOrder) {
+TEST_F(SlicedRequestTest, SlicesAreOfEqualSizeAndJoinedInOrder) {
   const std::string request =
       FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(RunBySlices(request, 2), ElementsAre(11, 12, 13, 14, 15));
   EXPECT_THAT(rows_, ElementsAre(2, 2, 1));
 }
 
-TEST_F(SlicedRequestTest, SlicesAreFilledUpToAllowedSizes) {
+TEST_F(SlicedRequestTest, SlicesArePaddedToAllowedSizes) {
   rules_.allowed_batch_sizes = {2, 4};
   const std::string user = FloatInput("user", {1}, {1});
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {5}, {1, 2, 3, 4, 5}), 3),
@@ -79,7 +79,7 @@ TEST_F(SlicedRequestTest, ColumnsOfAllRowsAreSplit) {
   EXPECT_THAT(RunBySlices(request, 1), ElementsAre(11, 22, 33));
 }
 
-TEST_F(SlicedRequestTest, OneRowOrWhatIsWrongIsNotSplit) {
+TEST_F(SlicedRequestTest, OneRowAndWrongRequestsAreNotSplit) {
   const std::string user = FloatInput("user", {1}, {1});
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {1}, {1}), 1), ElementsAre());
   EXPECT_THAT(RunBySlices(FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3}), 1),
@@ -87,7 +87,7 @@ TEST_F(SlicedRequestTest, OneRowOrWhatIsWrongIsNotSplit) {
   EXPECT_THAT(rows_, ElementsAre());
 }
 
-TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
+TEST_F(SlicedRequestTest, ASliceHasTheRequestedRows) {
   const auto slices =
       Split(FloatInput("user", {1}, {1}) + FloatInput("item", {6}, {1, 2, 3, 4, 5, 6}));
   ASSERT_NE(slices, nullptr);
@@ -102,7 +102,7 @@ TEST_F(SlicedRequestTest, ASliceHasAsManyRowsAsItIsTakenWith) {
   EXPECT_THAT(FirstOutput(*outputs), ElementsAre(11, 12, 13, 14, 15, 16));
 }
 
-TEST_F(SlicedRequestTest, EachSliceAlsoRunsARowWithTheRequestsLongestList) {
+TEST_F(SlicedRequestTest, EachSliceIncludesTheLongestList) {
   RowRecord record;
   record.recorded = record.independent = true;
   record.lists = record.own_length = {"list"};
@@ -117,7 +117,7 @@ TEST_F(SlicedRequestTest, EachSliceAlsoRunsARowWithTheRequestsLongestList) {
   EXPECT_THAT(RunBySlices(shorter + lengths, 2), ElementsAre(0.5, 3, 0));
 }
 
-TEST_F(SlicedRequestTest, SlicesOfAllowedSizesHaveNoFurtherRows) {
+TEST_F(SlicedRequestTest, SlicesOfAllowedSizesHaveNoAddedRows) {
   RowRecord record;
   record.recorded = record.independent = true;
   record.lists = record.own_length = {"list"};
@@ -127,7 +127,7 @@ TEST_F(SlicedRequestTest, SlicesOfAllowedSizesHaveNoFurtherRows) {
   EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {1, 2, 1}), 1), ElementsAre());
 }
 
-TEST_F(SlicedRequestTest, OutputsWithoutARowForEachOfARequestAreNotJoined) {
+TEST_F(SlicedRequestTest, OutputsWithoutOneRowPerCandidateAreNotJoined) {
   BatchRules any;
   any.any_signature = true;
   for (const char* output : {"whole", "total"}) {
@@ -139,7 +139,7 @@ TEST_F(SlicedRequestTest, OutputsWithoutARowForEachOfARequestAreNotJoined) {
   }
 }
 
-TEST_F(SlicedRequestTest, ASliceThatFailsIsTheErrorOfAll) {
+TEST_F(SlicedRequestTest, AFailedSliceFailsTheRequest) {
   model_.Declare({"item"}, {"checked"});
   const float nan = std::numeric_limits<float>::quiet_NaN();
   RunBySlices(FloatInput("item", {4}, {1, 2, nan, 4}), 2);

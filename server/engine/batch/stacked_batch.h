@@ -1,4 +1,5 @@
-// Stacks the rows of several requests, decoded directly into the tensors of their run.
+// Stacks the rows of several requests, decoded directly into the tensors of their run; tf.Examples
+// as one request, without copying their bytes.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 #define COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 
@@ -9,9 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/engine/input.h"
-#include "server/engine/program/program.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/row_blocks.h"
+#include "server/engine/signature.h"
+#include "server/wire/bytes.h"
+#include "server/wire/predict_request.h"
 
 namespace colcast::engine {
 
@@ -38,6 +41,14 @@ class StackedBatch {
   std::deque<TensorInput> inputs_;
   std::vector<const Input*> columns_;  // of `batch_`
 };
+
+// Adds views of a column's strings: `rows` of them, or a single one repeated. Returns false if the
+// column has another dtype or shape, or cannot be read.
+bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings);
+
+// Adds the strings to a request as the signature's only input.
+void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
+                 DecodedRequest* request);
 
 }  // namespace colcast::engine
 

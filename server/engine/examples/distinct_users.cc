@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/engine/rows.h"
-#include "server/states/key.h"
+#include "server/states/keys.h"
 #include "server/wire/column.h"
 
 namespace colcast::engine {

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/states/key.h"
-#include "server/states/row_keys.h"
+#include "server/states/keys.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::engine {

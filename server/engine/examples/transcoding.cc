@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/staged_program.h"
 
 namespace colcast::engine {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/program/row_hash.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {
@@ -146,7 +145,16 @@ absl::Status Domains::MakeForm(uint64_t indexed, Form* form) const {
     if (form->has(i)) AddIndex(domains_[i].name, &candidates);
     if (absl::Status status = add(sides[i], &form->domains); !status.ok()) return status;
   }
-  return add(candidates, &form->candidates);
+  if (absl::Status status = add(candidates, &form->candidates); !status.ok()) return status;
+  for (size_t i = 0; i < domain_of_.size(); ++i) {
+    form->places.push_back(SideOf(*form, static_cast<int>(i)).Find(inputs_.inputs()[i].alias));
+  }
+  return absl::OkStatus();
+}
+
+const SignatureInputs& Domains::SideOf(const Form& form, int input) const {
+  const int domain = domain_of_[input];
+  return domain != kCandidates && form.has(domain) ? form.domains[domain] : form.candidates[0];
 }
 
 // Counts row_to_<domain> as an index only if the signature has no input of that name.
@@ -169,26 +177,31 @@ absl::Status Domains::Plan(const ReceivedRequest& received, Batch* batch) const 
   thread_local std::vector<Side> sides;  // per domain
   thread_local Side candidates;
   if (sides.size() < domains_.size()) sides.resize(domains_.size());
-  for (Side& side : sides) side.received.clear();
-  candidates.received.clear();
+  for (size_t i = 0; i < domains_.size(); ++i) sides[i].Begin(form.domains[i].inputs().size());
+  candidates.Begin(form.candidates[0].inputs().size());
   batch->columns = received.columns;
   for (size_t i = 0; i < received.inputs.size(); ++i) {
     const int position = received.positions[i];
     const int domain = position < 0 ? kCandidates : domain_of_[position];
     const bool apart = domain != kCandidates && form.has(domain);
     const Input& input = received.inputs[i];
-    (apart ? sides[domain] : candidates).received.push_back({input.name(), &input});
+    const int place = position < 0 ? form.candidates[0].Find(input.name()) : form.places[position];
+    if (place < 0) {
+      candidates.unknown.push_back(input.name());
+    } else {
+      (apart ? sides[domain] : candidates).columns[place] = &input;
+    }
   }
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (!form.has(i)) continue;
     if (absl::Status status = sides[i].Plan(form.domains[i]); !status.ok()) return status;
   }
   if (absl::Status status = candidates.Plan(form.candidates[0]); !status.ok()) return status;
-  batch->candidates = candidates.plan.plan.rows;
+  batch->candidates = candidates.plan.rows;
   SetRows(batch);
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (!form.has(i)) continue;
-    batch->domains[i].rows = sides[i].plan.plan.rows;
+    batch->domains[i].rows = sides[i].plan.rows;
     if (absl::Status status = ReadIndex(form, i, candidates, batch); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -198,7 +211,10 @@ absl::Status Domains::ReadIndex(const Form& form, size_t domain, const Side& can
                                 Batch* batch) const {
   Batch::Domain& of = batch->domains[domain];
   const int place = form.candidates[0].Find(index_names_[domain]);
-  absl::Status status = form.candidates[0].BuildFeed(place, candidates.plan, &of.index);
+  const bool as_sent = candidates.plan.actions[place] == InputAction::kPass;
+  absl::Status status = form.candidates[0].BuildRows(
+      place, candidates.columns[place], as_sent ? SignatureInputs::kAsSent : candidates.plan.rows,
+      &of.index);
   return status.ok() ? CheckIndex(domains_[domain].name, RowsIn(of.index), of.rows) : status;
 }
 

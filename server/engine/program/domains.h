@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/program/program.h"
+#include "server/engine/program/programs.h"
 #include "server/engine/signature.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -75,23 +75,30 @@ class Domains {
     uint64_t indexed = 0;                     // one bit per domain
     std::vector<SignatureInputs> domains;     // per domain; empty if it has no index
     std::vector<SignatureInputs> candidates;  // one element, for all other columns and the indices
+    std::vector<int> places;  // per input of the signature: its position among those read with it
     const Form* next = nullptr;
     bool has(size_t domain) const { return (indexed >> domain & 1) != 0; }
   };
 
   // The received columns of one indexed domain, or of the candidates.
   struct Side {
-    std::vector<ReceivedInput> received;
-    SignatureInputs::Scratch plan;
+    std::vector<const ColumnSource*> columns;  // by position
+    std::vector<absl::string_view> unknown;
+    ExpansionPlan plan;
+
+    void Begin(size_t inputs) {
+      columns.assign(inputs, nullptr);
+      unknown.clear();
+    }
     absl::Status Plan(const SignatureInputs& inputs) {
-      inputs.FindAll(received, &plan.positions);
-      return inputs.Plan(received, plan.positions, &plan);
+      return inputs.Plan(columns, unknown, &plan);
     }
   };
-
   bool MayTakeIndex() const;
   const Form* Find(uint64_t indexed) const;
   absl::StatusOr<const Form*> FormOf(uint64_t indexed) const;
+  // The inputs with which an input of the signature is read.
+  const SignatureInputs& SideOf(const Form& form, int input) const;
   absl::Status MakeForm(uint64_t indexed, Form* form) const;
   uint64_t IndexedIn(const ReceivedRequest& received) const;
   absl::Status ReadIndex(const Form& form, size_t domain, const Side& candidates,

@@ -34,7 +34,7 @@ class DomainsTest : public ::testing::Test {
   std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
 };
 
-TEST_F(DomainsTest, InputsBelongToTheirDomainOrToTheCandidates) {
+TEST_F(DomainsTest, InputsBelongToADomainOrToCandidates) {
   const Domains& domains = model_.programs().domains();
   const SignatureInputs& inputs = model_.programs().signature().inputs();
   EXPECT_EQ(domains.domain_of(inputs.Find("user")), 0);
@@ -43,7 +43,7 @@ TEST_F(DomainsTest, InputsBelongToTheirDomainOrToTheCandidates) {
   EXPECT_EQ(Domains().domain_of(7), Domains::kCandidates);
 }
 
-TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndAnItemForEachCandidate) {
+TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndOneItemPerCandidate) {
   ASSERT_TRUE(
       Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5}}, {"candidate", {0}}})).ok());
   EXPECT_EQ(plan_->batch.form, Batch::Form::kRows);
@@ -54,7 +54,7 @@ TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndAnItemForEachCandidate) {
   EXPECT_THAT(Rows(), ElementsAre(1, 2, 2));
 }
 
-TEST_F(DomainsTest, AnIndexNamesARowOfItsDomainForEachCandidate) {
+TEST_F(DomainsTest, AnIndexHasARowOfItsDomainPerCandidate) {
   const Columns columns = {
       {"user", {1, 2}}, {"item", {1, 2, 3}}, {"shop", {5}}, {"candidate", {0}}};
   ASSERT_TRUE(Plan(MessageOf(columns, {1, 0, 1})).ok());
@@ -66,7 +66,7 @@ TEST_F(DomainsTest, AnIndexNamesARowOfItsDomainForEachCandidate) {
               HasSubstr("row 1 is 2, expected 0 to 1"));
 }
 
-TEST_F(DomainsTest, ADomainsColumnsHaveTheSameRows) {
+TEST_F(DomainsTest, ColumnsOfADomainHaveEqualRows) {
   EXPECT_THAT(
       std::string(
           Plan(MessageOf(

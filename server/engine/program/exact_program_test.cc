@@ -1,10 +1,9 @@
-#include "server/engine/program/exact_program.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
+#include "server/engine/program/whole_program.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {
@@ -58,7 +57,7 @@ class ExactProgramTest : public ::testing::Test {
   std::unique_ptr<Signature> whole_;
 };
 
-TEST_F(ExactProgramTest, ItIsTheOneOfItsNameThatTakesAColumnOnce) {
+TEST_F(ExactProgramTest, TheExactSignatureTakesAColumnOnce) {
   const auto create = [&](const std::string& prefix, int64_t user_rows) {
     return ExactProgram::Create(*whole_, "score_exact", *Declare(prefix, user_rows));
   };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "server/engine/program/gathered_rows.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {

@@ -9,8 +9,8 @@
 
 #include "absl/types/span.h"
 #include "server/engine/program/domains.h"
-#include "server/engine/program/gathered_rows.h"
-#include "server/engine/program/program.h"
+#include "server/engine/program/programs.h"
+#include "server/engine/rows.h"
 
 namespace colcast::engine {
 

@@ -13,7 +13,7 @@
 
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/program/testing.h"
-#include "server/engine/tensor_outputs.h"
+#include "server/engine/signature.h"
 
 namespace colcast::engine {
 namespace {
@@ -60,13 +60,13 @@ TEST_F(GatheredProgramTest, WhereAStageFailsRowsAreGathered) {
   EXPECT_THAT(model_.Ran(), ElementsAre("stages failed 1", "gathered ok 1"));
 }
 
-TEST_F(GatheredProgramTest, AnIndexNamesARowThatIsThere) {
+TEST_F(GatheredProgramTest, AnIndexBeyondItsDomainIsRefused) {
   EXPECT_THAT(Error(TwoUsers({0, 2})),
               HasSubstr("input \"row_to_user\": row 1 is 2, expected 0 to 1"));
   EXPECT_THAT(Error(TwoUsers({-1, 0})), HasSubstr("row 0 is -1"));
 }
 
-TEST_F(GatheredProgramTest, CandidatesHaveAsManyRowsAsTheirIndex) {
+TEST_F(GatheredProgramTest, CandidateColumnsHaveTheRowsOfTheIndex) {
   EXPECT_THAT(
       Error(MessageOf({{"user", {2, 5}}, {"item", {1, 2}}, {"shop", {0}}, {"candidate", {0, 0}}},
                       {0, 1, 0})),
@@ -177,7 +177,7 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsFedAsSent) {
   }
 }
 
-TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNeverAnotherRequests) {
+TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNotSharedByRequests) {
   const WeightedModel model;
   for (const char* const name : {"columnar", "columnar_late"}) {
     EXPECT_THAT(RunAll(model.programs(name),
@@ -188,7 +188,7 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNeverAnotherRequests) {
   }
 }
 
-TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasTheRowsOfTheCandidates) {
+TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasCandidateRows) {
   const WeightedModel model("user_state/x", -1);
   DecodedRequest request;
   const std::string message =

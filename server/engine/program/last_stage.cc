@@ -1,12 +1,9 @@
-#include "server/engine/program/last_stage.h"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/program/gathered_rows.h"
-#include "server/engine/program/stage.h"
+#include "server/engine/program/staged_program.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {
@@ -21,6 +18,12 @@ int PositionOf(const std::vector<std::string>& aliases, const std::string& alias
   const auto found = std::lower_bound(aliases.begin(), aliases.end(), alias);
   const bool is_there = found != aliases.end() && *found == alias;
   return is_there ? static_cast<int>(found - aliases.begin()) : -1;
+}
+
+Tensor IndexOf(const std::vector<int64_t>& rows) {
+  Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({static_cast<int64_t>(rows.size())}));
+  std::copy(rows.begin(), rows.end(), static_cast<int64_t*>(index.data()));
+  return index;
 }
 
 }  // namespace
@@ -131,6 +134,71 @@ absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const
     status.Update(PickRows(signature_->inputs().inputs()[i], column, rows, &column));
   }
   return status;
+}
+
+// Computes the candidates' outputs, after the lookups.
+absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
+  LastStage::Feeds feeds;
+  feeds.candidates = batch.candidates;
+  feeds.states.resize(domains_.size());
+  // Computes the user first, because other requests may be waiting for it.
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (i == kUser && batch.user_states != nullptr) {
+      feeds.states[i] = *batch.user_states;
+      continue;
+    }
+    absl::Status status = domains_[i].stage.Complete(&scratch->rows[i], &feeds.states[i]);
+    if (!status.ok()) return status;
+  }
+  SetIndices(batch, *scratch, &feeds);
+  absl::Status status = absl::OkStatus();
+  // The last stage takes one item state per candidate, without an index.
+  const std::vector<int64_t>& merged = scratch->merged[kItem];
+  const absl::Span<const int64_t> item_of =
+      merged.empty() ? RowsIn(batch.domains[kItem].index) : absl::MakeConstSpan(merged);
+  if (!item_of.empty()) {
+    for (Tensor& state : feeds.states[kItem]) status.Update(GatherRows(state, item_of, &state));
+  }
+  if (status.ok()) status = SetContext(batch, &feeds);
+  if (!status.ok()) return status;
+  const bool together = batch.domains[kUser].rows == 1 ||
+                        (many_users_per_run_ &&
+                         (batch.pads_together || columns_->HaveOneLength(batch, last_lengths_)));
+  return together ? last_.Run(feeds, *batch.outputs, result)
+                  : last_.RunByUser(feeds, *batch.outputs, result);
+}
+
+// Feeds the late signature's columns that no stage reads.
+absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* feeds) const {
+  GatheredRows gathered(late_->inputs().limits().max_expanded_bytes);
+  for (const int input : context_inputs_) {
+    Tensor& feed = feeds->context.emplace_back();
+    absl::Status status = columns_->BuildFeed(batch, input, &feed);
+    const int domain = columns_->domain_of(input);
+    if (status.ok() && batch.has_index(domain)) {
+      status = gathered.Gather(RowsIn(batch.domains[domain].index), &feed);
+    }
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
+                               LastStage::Feeds* feeds) const {
+  feeds->indices.resize(domains_.size());
+  for (size_t i = 0; i < domains_.size(); ++i) {
+    if (!last_.has_index(i)) continue;
+    Tensor& index = feeds->indices[i];
+    if (!scratch.merged[i].empty()) {
+      index = IndexOf(scratch.merged[i]);
+    } else if (batch.domains[i].has_index()) {
+      index = batch.domains[i].index;
+    } else if (batch.domains[i].rows == 1) {
+      index = LastStage::FirstRow(batch.candidates);
+    } else {
+      index = EachRow(batch.candidates);
+    }
+  }
 }
 
 }  // namespace colcast::engine

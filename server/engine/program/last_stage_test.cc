@@ -1,5 +1,3 @@
-#include "server/engine/program/last_stage.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/program/staged_program.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 
@@ -85,12 +84,12 @@ TEST_F(LastStageTest, UsersAreNumbered) {
   EXPECT_THAT(Values(result_), ElementsAre(2, 0, 2, 1));
 }
 
-TEST_F(LastStageTest, AUserAloneHasNumber0) {
+TEST_F(LastStageTest, ASingleUserHasNumber0) {
   ASSERT_TRUE(Stage(true).RunByUser(feeds_, {0}, &result_).ok());
   EXPECT_THAT(Values(result_), ElementsAre(0, 0, 0, 0));
 }
 
-TEST_F(LastStageTest, AStageWithoutNumbersDoesWithout) {
+TEST_F(LastStageTest, AStageWithoutNumbersNeedsNone) {
   ASSERT_TRUE(Stage(false).Run(feeds_, {0}, &result_).ok());
   EXPECT_THAT(Values(result_), ElementsAre(90, 70, 90, 80));
 }

@@ -14,10 +14,9 @@
 
 #include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
-#include "server/engine/program/make_programs.h"
+#include "server/engine/program/testing.h"
+#include "server/engine/signature.h"
 #include "server/engine/status.h"
-#include "server/engine/tensor_outputs.h"
-#include "server/engine/testing.h"
 
 namespace colcast::engine {
 namespace {
@@ -46,7 +45,7 @@ class LengthGroupsTest : public ::testing::Test {
   std::deque<Input> columns_;
 };
 
-TEST_F(LengthGroupsTest, RowsOfOneRequestRunBesideItsLongestList) {
+TEST_F(LengthGroupsTest, RowsRunBesideTheirRequestsLongestList) {
   ASSERT_TRUE(Set({1, 4, 2}, 3, {}));
   EXPECT_EQ(groups_.count(), 1);
   EXPECT_THAT(groups_.longest(0), ElementsAre(4));
@@ -98,7 +97,7 @@ TEST_F(LengthGroupsTest, ALengthForAllRowsNeedsNoFurtherRow) {
   EXPECT_THAT(Running({2}), ElementsAre(2));
 }
 
-TEST_F(LengthGroupsTest, ARequestCannotAskForAnyNumberOfRuns) {
+TEST_F(LengthGroupsTest, TheNumberOfRunsIsBounded) {
   std::vector<int64_t> lengths(1000);
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<int64_t>(i);
   Readers readers;
@@ -132,7 +131,7 @@ std::string ListOf(const std::string& name, const std::vector<std::vector<float>
 // A model as the exporter writes it whose rows depend on the longest lists:
 // score = 100 * mean(history) + 10 * mean(genres) + mean(clicks), where a mean is the sum divided
 // by 1 + the longest list of the run.
-class ListModel {
+class ListModel final : public ExportedModel {
  public:
   struct Settings {
     int64_t state_bytes = 1 << 20;
@@ -143,7 +142,6 @@ class ListModel {
     BuildSession();
     DeclareAll();
     RecordedSignatures recorded;
-    recorded.columnar = "columnar";
     recorded.columns["item"] = {"genres", "genres/length"};
     recorded.many_users_per_run = true;
     const std::map<std::string, std::vector<std::string>> own = {
@@ -154,26 +152,11 @@ class ListModel {
         {"columnar_pair", {"clicks"}}};
     for (const auto& [name, declared] : declared_) {
       RowRecord& row = recorded.rows[name];
-      row.recorded = row.independent = true;
-      row.any_rounding = row.late = name != "columnar";
+      row.independent = true;
       row.lists = {"clicks", "genres", "history"};
       row.own_length = own.at(name);
-      signatures_[name] = *Signature::Create(declared, session_.get(), options_, row);
     }
-    if (settings.state_bytes > 0) {
-      memories_.user = std::make_unique<states::StateCache>(settings.state_bytes);
-      memories_.item = std::make_unique<states::StateCache>(settings.state_bytes);
-    }
-    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, options_);
-  }
-
-  const Programs& late() const { return *programs_.at("columnar_late"); }
-
-  int64_t Ran(const std::string& program, const std::string& outcome = "ok") const {
-    for (const ProgramStats& stats : late().counts()) {
-      if (stats.program == program && stats.outcome == outcome) return stats.count;
-    }
-    return 0;
+    Make(recorded, settings.state_bytes);
   }
 
  private:
@@ -209,26 +192,13 @@ class ListModel {
     const auto rest = ops::Add(scope, item_state, of_clicks);
     ops::Add(scope.WithOpName("pair_score"), gathered, rest);
     ops::Add(scope.WithOpName("wide_pair_score"), ops::Sum(scope, gathered, 1), rest);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
-  }
-
-  static tensorflow::TensorInfo Info(const std::string& node, int rank, int64_t rows = -1) {
-    tensorflow::TensorInfo info;
-    info.set_name(node + ":0");
-    const bool is_number = absl::EndsWith(node, "/length") || absl::StartsWith(node, "row_to_");
-    info.set_dtype(is_number ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
-    info.mutable_tensor_shape()->add_dim()->set_size(rows);
-    if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
-    return info;
+    SetGraph(scope);
   }
 
   void AddList(const std::string& signature, const std::string& name, int64_t rows = -1) {
     auto& inputs = *declared_[signature].mutable_inputs();
-    inputs[name] = Info(name, 2, rows);
-    inputs[name + "/length"] = Info(name + "/length", 1, rows);
+    inputs[name] = Info(name, rows, 2);
+    inputs[name + "/length"] = Info(name + "/length", rows);
   }
 
   void DeclareAll() {
@@ -236,30 +206,24 @@ class ListModel {
       AddList(signature, "history", signature == "columnar" ? -1 : 1);
       AddList(signature, "genres");
       AddList(signature, "clicks");
-      (*declared_[signature].mutable_outputs())["score"] = Info("score", 1);
+      (*declared_[signature].mutable_outputs())["score"] = Info("score");
     }
     const int user_rank = wide_ ? 2 : 1;
     AddList("columnar_user", "history");
     (*declared_["columnar_user"].mutable_outputs())["user_state/0"] =
-        Info(wide_ ? "wide_of_user" : "of_user", user_rank);
+        Info(wide_ ? "wide_of_user" : "of_user", -1, user_rank);
     AddList("columnar_item", "genres");
-    (*declared_["columnar_item"].mutable_outputs())["item_state/0"] = Info("of_item", 1);
+    (*declared_["columnar_item"].mutable_outputs())["item_state/0"] = Info("of_item");
     AddList("columnar_pair", "clicks");
     auto& inputs = *declared_["columnar_pair"].mutable_inputs();
-    inputs["user_state/0"] = Info("user_state", user_rank);
-    inputs["row_to_user"] = Info("row_to_user", 1);
-    inputs["item_state/0"] = Info("item_state", 1);
+    inputs["user_state/0"] = Info("user_state", -1, user_rank);
+    inputs["row_to_user"] = Info("row_to_user");
+    inputs["item_state/0"] = Info("item_state");
     (*declared_["columnar_pair"].mutable_outputs())["score"] =
-        Info(wide_ ? "wide_pair_score" : "pair_score", 1);
+        Info(wide_ ? "wide_pair_score" : "pair_score");
   }
 
   const bool wide_;
-  const Options options_;
-  std::unique_ptr<tensorflow::Session> session_;
-  SignatureMap declared_;
-  SignaturesByName signatures_;
-  StateCaches memories_;
-  ProgramsByName programs_;
 };
 
 float SumOver(const std::vector<float>& list, size_t longest) {
@@ -336,19 +300,44 @@ class ListModelTest : public ::testing::Test {
     messages_.push_back(MessageOf(request));
     ASSERT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &decoded_.emplace_back()).ok());
     plans_.push_back(RequestPlan::New());
-    const absl::Status status = model.late().Plan(decoded_.back(), plans_.back().get());
+    const absl::Status status = model.programs().Plan(decoded_.back(), plans_.back().get());
     ASSERT_TRUE(status.ok()) << status;
     plans_.back()->rules = &rules_;
-    plans_.back()->profile = model.late().ProfileOf(*plans_.back(), rules_);
+    plans_.back()->profile = model.programs().ProfileOf(*plans_.back(), rules_);
   }
 
   static std::vector<float> Scores(const ListModel& model, const Batch& batch) {
     RunResult result;
-    const absl::Status status = model.late().Run(batch, &result);
+    const absl::Status status = model.programs().Run(batch, &result);
     EXPECT_TRUE(status.ok()) << status;
     if (!status.ok()) return {};
     const auto values = result.tensors[0].flat<float>();
     return {values.data(), values.data() + values.size()};
+  }
+
+  // Runs the planned requests together and checks their scores. Returns how many ran alone.
+  int RunTogether(const ListModel& model, const std::vector<Request>& requests) {
+    std::deque<BatchMember> members;
+    std::vector<BatchMember*> pointers;
+    for (const auto& plan : plans_) {
+      members.emplace_back().plan = plan.get();
+      pointers.push_back(&members.back());
+    }
+    int alone = 0;
+    const auto run_alone = [&](BatchMember* member) {
+      ++alone;
+      RunResult result;
+      const auto& plan = static_cast<const RequestPlan&>(*member->plan);
+      member->status = FromAbsl(model.programs().Run(plan.batch, &result));
+      member->outputs = std::make_unique<TensorOutputs>(std::move(result));
+    };
+    RunJoined(model.programs(), rules_, {run_alone, nullptr}, pointers);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_TRUE(members[i].status.ok()) << members[i].status.message;
+      if (!members[i].status.ok()) return alone;
+      ExpectNear(FirstOutput(*members[i].outputs), Expected(requests[i], false));
+    }
+    return alone;
   }
 
   static void ExpectNear(const std::vector<float>& found, const std::vector<float>& expected) {
@@ -369,7 +358,7 @@ class ListModelTest : public ::testing::Test {
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
 };
 
-TEST_F(ListModelTest, StatesOfOneLengthAnswerNoOther) {
+TEST_F(ListModelTest, StatesAreSpecificToTheLongestList) {
   for (const bool wide : {false, true}) {
     ListModel::Settings settings;
     settings.wide_user_state = wide;
@@ -382,7 +371,7 @@ TEST_F(ListModelTest, StatesOfOneLengthAnswerNoOther) {
       ASSERT_FALSE(HasFailure()) << round << ", wide " << wide;
       Clear();
     }
-    EXPECT_GT(model.Ran("stages"), 300);
+    EXPECT_GT(model.Ran("stages", "ok"), 300);
     EXPECT_EQ(model.Ran("stages", "failed"), 0);
   }
 }
@@ -393,72 +382,40 @@ TEST_F(ListModelTest, RequestsOfDifferentLengthsAreJoinedByStages) {
     settings.state_bytes = state_bytes;
     const ListModel model(settings);
     for (int round = 0; round < 300; ++round) {
-      std::vector<Request> requests;
-      std::vector<BatchMember> members(2 + Below(5));
-      std::vector<BatchMember*> pointers;
-      for (BatchMember& member : members) {
-        requests.push_back(Draw(Below(4) == 0, false));
-        for (std::vector<float>& clicks : requests.back().clicks) clicks.resize(2, 1);
-        Plan(model, requests.back());
-        member.plan = plans_.back().get();
-        pointers.push_back(&member);
+      std::vector<Request> requests(2 + Below(5));
+      for (Request& request : requests) {
+        request = Draw(Below(4) == 0, false);
+        for (std::vector<float>& clicks : request.clicks) clicks.resize(2, 1);
+        Plan(model, request);
       }
-      int alone = 0;
-      const auto run_alone = [&](BatchMember* member) {
-        ++alone;
-        RunResult result;
-        const auto& plan = static_cast<const RequestPlan&>(*member->plan);
-        member->status = FromAbsl(model.late().Run(plan.batch, &result));
-        member->outputs = std::make_unique<TensorOutputs>(std::move(result));
-      };
-      RunJoined(model.late(), rules_, {run_alone, nullptr}, pointers);
-      EXPECT_EQ(alone, 0);
-      for (size_t i = 0; i < members.size(); ++i) {
-        ASSERT_TRUE(members[i].status.ok()) << members[i].status.message;
-        ExpectNear(FirstOutput(*members[i].outputs), Expected(requests[i], false));
-      }
+      EXPECT_EQ(RunTogether(model, requests), 0);
       ASSERT_FALSE(HasFailure()) << round;
       Clear();
     }
-    EXPECT_EQ(model.Ran("stages"), 300);
+    EXPECT_EQ(model.Ran("stages", "ok"), 300);
   }
 }
 
-TEST_F(ListModelTest, WhereTheLastStageReadsAListOrAStateIsAsWideRequestsOfOneLengthAreJoined) {
+TEST_F(ListModelTest, RequestsOfOneLengthAreJoinedIfTheLastStageOrAStateIsAsWide) {
   ListModel::Settings settings;
   settings.wide_user_state = true;
   const ListModel model(settings);
-  int64_t answered = 0;
+  int alone = 0;
   for (int round = 0; round < 200; ++round) {
-    std::vector<Request> requests;
-    std::vector<BatchMember> members(6);
-    std::vector<BatchMember*> pointers;
-    for (BatchMember& member : members) {
-      requests.push_back(Draw(false, false));
-      Plan(model, requests.back());
-      member.plan = plans_.back().get();
-      pointers.push_back(&member);
+    std::vector<Request> requests(6);
+    for (Request& request : requests) {
+      request = Draw(false, false);
+      Plan(model, request);
     }
-    const auto run_alone = [&](BatchMember* member) {
-      RunResult result;
-      const auto& plan = static_cast<const RequestPlan&>(*member->plan);
-      member->status = FromAbsl(model.late().Run(plan.batch, &result));
-      member->outputs = std::make_unique<TensorOutputs>(std::move(result));
-    };
-    RunJoined(model.late(), rules_, {run_alone, nullptr}, pointers);
-    for (size_t i = 0; i < members.size(); ++i) {
-      ASSERT_TRUE(members[i].status.ok()) << members[i].status.message;
-      ExpectNear(FirstOutput(*members[i].outputs), Expected(requests[i], false));
-      ++answered;
-    }
+    alone += RunTogether(model, requests);
     ASSERT_FALSE(HasFailure()) << round;
     Clear();
   }
-  EXPECT_LT(model.Ran("stages") + model.Ran("whole") + model.Ran("gathered"), answered);
+  EXPECT_LT(alone, 200 * 6);
   EXPECT_EQ(model.Ran("stages", "failed"), 0);
 }
 
-TEST_F(ListModelTest, SlicesKeepTheRequestsLength) {
+TEST_F(ListModelTest, SlicesKeepTheRequestsLongestList) {
   for (const int64_t state_bytes : {0, 1 << 20}) {
     ListModel::Settings settings;
     settings.state_bytes = state_bytes;

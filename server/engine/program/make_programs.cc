@@ -2,6 +2,12 @@
 
 #include <utility>
 
+#include "server/engine/program/domains.h"
+#include "server/engine/program/gathered_program.h"
+#include "server/engine/program/rows_program.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/program/whole_program.h"
+
 namespace colcast::engine {
 namespace {
 

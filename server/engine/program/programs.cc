@@ -6,9 +6,43 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/log.h"
+#include "server/engine/program/domains.h"
+#include "server/engine/program/gathered_program.h"
+#include "server/engine/program/rows_program.h"
+#include "server/engine/program/staged_program.h"
+#include "server/engine/program/whole_program.h"
 
 namespace colcast::engine {
+
+namespace {
+
+// Bounds on each thread's pool of released plans, and on their size. A pool could grow forever,
+// because a queued request may be released on another thread than the one that read it.
+constexpr size_t kMostSpare = 16;
+constexpr size_t kMostKeptColumns = 2048;
+
+std::vector<std::unique_ptr<RequestPlan>>& Spare() {
+  thread_local std::vector<std::unique_ptr<RequestPlan>> spare;
+  return spare;
+}
+
+}  // namespace
+
+std::unique_ptr<RequestPlan, ReleasePlan> RequestPlan::New() {
+  std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
+  if (spare.empty()) return std::unique_ptr<RequestPlan, ReleasePlan>(new RequestPlan);
+  std::unique_ptr<RequestPlan, ReleasePlan> plan(spare.back().release());
+  spare.pop_back();
+  return plan;
+}
+
+void RequestPlan::Release() {
+  std::unique_ptr<RequestPlan> plan(this);
+  std::vector<std::unique_ptr<RequestPlan>>& spare = Spare();
+  if (spare.size() == kMostSpare || received.inputs.capacity() > kMostKeptColumns) return;
+  batch.domains.clear();  // frees the indices
+  spare.push_back(std::move(plan));
+}
 
 ProgramCounts::ProgramCounts(std::string signature, const std::vector<std::string_view>& programs)
     : signature_(std::move(signature)) {
@@ -20,8 +54,12 @@ void ProgramCounts::Count(size_t program, const absl::Status& status) {
   const int64_t before =
       counts.by_outcome[status.ok() ? 0 : 1].fetch_add(1, std::memory_order_relaxed);
   if (status.ok() || before > 0) return;
-  LogWarning(absl::StrCat("signature \"", signature_, "\": its program \"", counts.name,
-                          "\" failed for the first time: ", status.message()));
+  const std::string model = fields_.version ? absl::StrCat("model \"", fields_.model, "\" version ",
+                                                           *fields_.version, ": ")
+                                            : "";
+  LogWarning(absl::StrCat(model, "signature \"", signature_, "\": program \"", counts.name,
+                          "\" failed for the first time: ", status.message()),
+             fields_);
 }
 
 std::vector<ProgramStats> ProgramCounts::stats() const {
@@ -79,15 +117,25 @@ int64_t SizeOfTexts(const ReceivedRequest& received, int64_t rows) {
 
 }  // namespace
 
+Programs::Others::Others() : domains(std::make_unique<Domains>()) {}
+Programs::Others::Others(Others&&) noexcept = default;
+Programs::Others::~Others() = default;
+
 Programs::Programs(std::string name, const Signature& signature, Others others)
     : name_(std::move(name)),
       signature_(&signature),
       others_(std::move(others)),
-      whole_(signature_),
-      programs_(InOrder(others_, &whole_)),
+      whole_(std::make_unique<WholeProgram>(signature_)),
+      programs_(InOrder(others_, whole_.get())),
       own_lengths_(OwnLengthsOf(programs_)),
       joined_lengths_(stages() == nullptr ? own_lengths_ : stages()->joined_lengths()),
       counts_(name_, NamesOf(programs_)) {}
+
+Programs::~Programs() = default;
+
+bool Programs::has_users() const {
+  return domains().take_index() && !signature_->traits().takes_rows;
+}
 
 absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) const {
   plan->request = &request;

@@ -1,10 +1,11 @@
-// The programs that a model has for one signature. The only place that chooses a program for a
-// request and counts the choice (docs/domains.md).
+// The programs that a model has for one signature, and the plan and batch on which they run. The
+// only place that chooses a program for a request and counts the choice (docs/domains.md).
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,17 +14,107 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "server/base/log.h"
 #include "server/engine/engine.h"
-#include "server/engine/program/domains.h"
-#include "server/engine/program/exact_program.h"
-#include "server/engine/program/gathered_program.h"
-#include "server/engine/program/program.h"
-#include "server/engine/program/rows_program.h"
-#include "server/engine/program/staged_program.h"
-#include "server/engine/program/whole_program.h"
+#include "server/engine/input.h"
 #include "server/engine/signature.h"
+#include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
+
+class Domains;
+class ExactProgram;
+class GatheredProgram;
+class Programs;
+class RowsProgram;
+class StagedProgram;
+class WholeProgram;
+struct TranscodedSignature;
+
+// What a program runs on: rows of every domain and the candidates that read them, from one request,
+// several, or a slice of one (docs/domains.md).
+struct Batch {
+  // The user domain. A signature without domains has only the candidates' rows.
+  static constexpr size_t kUser = 0;
+
+  enum class Form : uint8_t {
+    kRows,      // each column has one row per candidate, or one row for all
+    kOneUser,   // like kRows, but planned for the exact program: user columns keep one row
+    kIndexed,   // candidates read the rows of some domains by an index
+    kPrefetch,  // one user's columns, and no candidates
+    kAsSent,    // columns of any number of rows, fed unchanged
+  };
+
+  struct Domain {
+    int64_t rows = 1;
+    // int64 [N], each in [0, rows). Empty if `rows` is 1 or N: then all candidates read the only
+    // row, or candidate i reads row i.
+    tensorflow::Tensor index;
+    bool has_index() const { return index.NumElements() > 0; }
+  };
+
+  Form form = Form::kRows;
+  // For kAsSent: what the expansion rule says against the request, if TensorFlow refuses it, too.
+  absl::Status unequal_rows;
+  bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
+  // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples.
+  // Otherwise each user's candidates are a request of their own, with its own longest lists.
+  bool pads_together = false;
+  int64_t candidates = 0;                     // N
+  const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
+  std::vector<Domain> domains;                // in the order of the signature's domains
+  // One per input of the signature, with as many rows as the input's domain, or one row; null if
+  // the input was left out. The request, or whoever made the batch, keeps them.
+  absl::Span<const Input* const> columns;
+  // If not null, the users' states, already computed; user columns are then not read.
+  const std::vector<tensorflow::Tensor>* user_states = nullptr;
+
+  bool has_index(int domain) const { return has(domain) && domains[domain].has_index(); }
+  int64_t rows_of(int domain) const { return has(domain) ? domains[domain].rows : candidates; }
+
+ private:
+  bool has(int domain) const { return domain >= 0 && static_cast<size_t>(domain) < domains.size(); }
+};
+
+// A way to answer requests to a signature.
+//
+// Any number of threads may use a program at the same time.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  // A string literal under which runs are counted, such as "whole".
+  virtual std::string_view name() const = 0;
+
+  // Whether the program can run the batch, judged by its form and shapes.
+  virtual bool Accepts(const Batch& batch) const = 0;
+
+  // Positions of the inputs that hold the lengths of lists whose longest one in a run affects the
+  // program's results.
+  virtual std::vector<int> own_lengths() const = 0;
+
+  // Sets the outputs that the batch asks for. Returns false, without setting them, if this program
+  // would do more work than the next one. REQUIRES Accepts().
+  virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
+};
+
+// A request that its signature's programs have read once: its columns and the batch to run. Set by
+// Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
+struct RequestPlan final : PlannedRequest {
+  // Returns a released plan if there is one, so that reading a request does not allocate.
+  static std::unique_ptr<RequestPlan, ReleasePlan> New();
+  void Release() override;
+
+  const DecodedRequest* request = nullptr;
+  const BatchRules* rules = nullptr;
+  const Programs* programs = nullptr;
+  const TranscodedSignature* examples = nullptr;  // null unless tf.Examples are read as columns
+  ReceivedRequest received;
+  Batch batch;               // refers to `received`
+  ExpansionStats expansion;  // savings from sending columns once
+};
 
 // Counts the programs that answered a signature's requests, and those that failed before another
 // one answered. All methods may be called from any thread.
@@ -32,8 +123,10 @@ class ProgramCounts {
   // `programs` are their names, which must be string literals.
   ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
 
-  // Counts a run of a program, given by position. Logs each program's first failure, with the
-  // signature's name.
+  void LogAs(const LogFields& fields) { fields_ = fields; }
+
+  // Counts a run of a program, given by position. Logs each program's first failure, with the names
+  // of model and signature.
   void Count(size_t program, const absl::Status& status);
 
   // One count for each program and outcome that has occurred.
@@ -47,6 +140,7 @@ class ProgramCounts {
   };
 
   const std::string signature_;
+  LogFields fields_;
   std::deque<Counts> programs_;
 };
 
@@ -54,7 +148,11 @@ class Programs {
  public:
   // The programs besides `whole`, which always exists. Null if missing, except `domains`.
   struct Others {
-    std::unique_ptr<Domains> domains = std::make_unique<Domains>();
+    Others();
+    Others(Others&&) noexcept;
+    ~Others();
+
+    std::unique_ptr<Domains> domains;  // without domains, if a signature has none
     std::unique_ptr<StagedProgram> stages;
     std::unique_ptr<RowsProgram> rows;    // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
@@ -63,6 +161,7 @@ class Programs {
 
   // `signature` must outlive the programs.
   Programs(std::string name, const Signature& signature, Others others);
+  ~Programs();
 
   const Signature& signature() const { return *signature_; }
   const Domains& domains() const { return *others_.domains; }
@@ -90,6 +189,9 @@ class Programs {
   // computes rows of one length at a time.
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
+  // See Model::LogAs().
+  void LogAs(const LogFields& fields) { counts_.LogAs(fields); }
+
   // Call if a joined or split run returned a wrong number of rows.
   void NeverJoin() const { never_join_ = true; }
 
@@ -99,7 +201,7 @@ class Programs {
 
  private:
   // Whether some columns are the user's, and requests may have several users.
-  bool has_users() const { return domains().take_index() && !signature_->traits().takes_rows; }
+  bool has_users() const;
   absl::Status PlanRows(ReceivedRequest* received, Batch* batch) const;
   absl::Status PlanUnrecorded(ReceivedRequest* received, Batch* batch) const;
   bool MayShareRuns(const BatchRules& rules) const;
@@ -108,7 +210,7 @@ class Programs {
   const std::string name_;
   const Signature* const signature_;
   const Others others_;
-  mutable WholeProgram whole_;
+  const std::unique_ptr<WholeProgram> whole_;
   const std::vector<Program*> programs_;  // in the order in which they are tried
   const std::vector<int> own_lengths_;
   const std::vector<int> joined_lengths_;

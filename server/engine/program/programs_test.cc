@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -79,20 +80,20 @@ class ProgramsTest : public ::testing::Test {
   const std::string items_ = FloatInput("item", {2}, {1, 2});
 };
 
-TEST_F(ProgramsTest, WhatRanIsCounted) {
+TEST_F(ProgramsTest, ProgramsThatRanAreCounted) {
   EXPECT_TRUE(Run(user_ + items_).ok());
   EXPECT_TRUE(Run(user_ + items_).ok());
   EXPECT_THAT(Counts(), ElementsAre(Counted("whole", "ok", 2)));
 }
 
-TEST_F(ProgramsTest, WhatIsWrongWithARequestIsNoFailureOfAProgram) {
+TEST_F(ProgramsTest, AWrongRequestIsNotAFailureOfAProgram) {
   EXPECT_THAT(std::string(Run(user_).message()), HasSubstr("\"item\" is missing"));
   EXPECT_THAT(std::string(Run(user_ + items_ + BytesField(3, "other")).message()),
               HasSubstr("not found in signature: other"));
   EXPECT_THAT(Counts(), IsEmpty());
 }
 
-TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
+TEST_F(ProgramsTest, OnlyTheRecordAllowsJoining) {
   BatchRules unasked;
   BatchRules any;
   any.any_signature = true;
@@ -114,7 +115,7 @@ TEST_F(ProgramsTest, OnlyTheRecordSaysWhetherRowsMayRunWithOthers) {
   EXPECT_TRUE(CanBeSplit(unasked));
 }
 
-TEST_F(ProgramsTest, WhatWasFoundToFailTogetherRunsAlone) {
+TEST_F(ProgramsTest, ASignatureThatFailedTogetherRunsAlone) {
   BatchRules any;
   any.any_signature = true;
   ASSERT_TRUE(CanBeJoined(any));
@@ -128,6 +129,28 @@ TEST_F(ProgramsTest, ProfilesCountTheBytesOfTensorsWithOneRowColumnsRepeated) {
   EXPECT_EQ(profile.rows, 2);
   constexpr int64_t kOfARow = 16;
   EXPECT_EQ(profile.input_bytes, 2 * 2 * sizeof(float) + 2 * kOfARow);
+}
+
+TEST(RequestPlanTest, AThreadUsesAReleasedPlanAgain) {
+  auto first = RequestPlan::New();
+  const RequestPlan* const address = first.get();
+  first->batch.domains.resize(2);
+  first.reset();
+  const auto second = RequestPlan::New();
+  EXPECT_EQ(second.get(), address);
+  EXPECT_TRUE(second->batch.domains.empty());
+}
+
+TEST(RequestPlanTest, AnotherThreadMayReleaseIt) {
+  auto plan = RequestPlan::New();
+  std::thread([&plan] { plan.reset(); }).join();
+  EXPECT_EQ(plan, nullptr);
+}
+
+TEST(RequestPlanTest, FewReleasedPlansAreKept) {
+  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
+  for (int i = 0; i < 100; ++i) plans.push_back(RequestPlan::New());
+  plans.clear();  // a sanitizer would report leaks
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/engine/program/program.h"
+#include "server/engine/program/programs.h"
 #include "server/engine/program/stage.h"
 #include "server/states/state_cache.h"
 

@@ -82,7 +82,7 @@ class RowsProgramTest : public ::testing::Test {
   ProgramsByName programs_;
 };
 
-TEST_F(RowsProgramTest, OnlyRowsThatAreNotKnownAreComputed) {
+TEST_F(RowsProgramTest, OnlyUncachedRowsAreComputed) {
   Make(/*with_query=*/false, 1 << 20);
   ASSERT_TRUE(Run({{"x", {2, 4}}}).ok());
   ASSERT_TRUE(Run({{"x", {4, 6, 2}}}).ok());
@@ -100,7 +100,7 @@ TEST_F(RowsProgramTest, WithoutMemoryTheSignatureRunsWhole) {
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowsProgramTest, RowsBesideAQueryAreNotKept) {
+TEST_F(RowsProgramTest, RowsBesideAQueryAreNotCached) {
   Make(/*with_query=*/true, 1 << 20);
   ASSERT_TRUE(Run({{"x", {2, 4}}, {"query", {10}}}).ok());
   EXPECT_THAT(scores_, ElementsAre(11, 12));
@@ -108,19 +108,19 @@ TEST_F(RowsProgramTest, RowsBesideAQueryAreNotKept) {
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowsProgramTest, OutputsWhoseRowsMayHaveAnyShapeAreNotKept) {
+TEST_F(RowsProgramTest, OutputsOfAnyShapeAreNotCached) {
   Make(/*with_query=*/false, 1 << 20, /*output_dims=*/2);
   ASSERT_TRUE(Run({{"x", {2}}}).ok());
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowsProgramTest, NoRowsRunWhole) {
+TEST_F(RowsProgramTest, ARequestWithoutRowsRunsWhole) {
   Make(/*with_query=*/false, 1 << 20);
   ASSERT_TRUE(Run({{"x", {}}}).ok());
   EXPECT_EQ(Ran(), "whole ok 1;");
 }
 
-TEST_F(RowsProgramTest, AFailureIsThatOfTheWholeSignature) {
+TEST_F(RowsProgramTest, ErrorsAreTheWholeSignatures) {
   Make(/*with_query=*/false, 1 << 20);
   const absl::Status status = Run({{"x", {std::numeric_limits<float>::quiet_NaN()}}});
   EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "server/base/scratch.h"
 #include "server/engine/input.h"
 #include "server/engine/rows.h"
-#include "server/states/key.h"
+#include "server/states/keys.h"
 #include "server/tables/overlay.h"
 
 namespace colcast::engine {
@@ -29,7 +29,7 @@ constexpr int64_t kMostKeptRows = 1;
 
 // Lists of one length have states of one shape, so states as wide as a list need the lengths of all
 // lists.
-std::vector<int> LengthsOf(const Signature& signature, bool rows_have_one_shape) {
+std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape) {
   if (rows_have_one_shape) return signature.lists().own_lengths();
   std::vector<int> lengths;
   for (size_t i = 0; i < signature.inputs().inputs().size(); ++i) {
@@ -45,11 +45,8 @@ Stage::Stage(const Signature* signature, std::string name, states::StateCache* m
     : signature_(signature),
       name_(std::move(name)),
       store_(name_, memory, window_rows),
-      inputs_(signature->inputs().inputs().size()),
       rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())),
-      lengths_(LengthsOf(*signature, rows_have_one_shape_)) {
-  std::iota(inputs_.begin(), inputs_.end(), 0);
-}
+      lengths_(WidthsOf(*signature, rows_have_one_shape_)) {}
 
 void Stage::Begin(int64_t count, Rows* rows) const {
   rows->count = count;
@@ -72,19 +69,52 @@ bool Stage::MakeKeys(Rows* rows) const {
   if (!rows->grouped) return false;
   const StoredRows* const stored = StoredRowsOf(*rows);
   if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
-    rows->hash.places.assign(rows->columns.size(), 0);
+    rows->columns_in_keys.assign(rows->columns.size(), 0);
   } else {
-    // Padding counts unless all states have one shape, because states of different shapes cannot
-    // form one tensor.
-    const HashedColumns hashed = {*signature_, inputs_, rows->columns, rows->count,
-                                  !rows_have_one_shape_};
-    if (!rows->hash.MakeKeys(hashed, store_.hash(), &rows->keys)) return false;
+    if (!HashRows(rows)) return false;
     if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
   }
   rows->hashed = true;
   if (rows->outputs != nullptr && *rows->outputs != signature_->all_outputs()) AddOutputs(rows);
   AddMarks(rows);
   return true;
+}
+
+// Makes one key per row from all columns. Returns false if a value is malformed.
+bool Stage::HashRows(Rows* rows) const {
+  const absl::Span<const DeclaredInput> inputs = signature_->inputs().inputs();
+  rows->row_keys.Begin(rows->count, store_.hash());
+  rows->columns_in_keys.assign(inputs.size(), -1);
+  int next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input* const column = rows->columns[i];
+    if (column == nullptr) {
+      rows->row_keys.AddAbsent();
+    } else if (HasRows(inputs[i], column, rows->count)) {
+      rows->columns_in_keys[i] = next++;
+      const int64_t* const lengths = LengthsOf(i, rows);
+      if (!rows->row_keys.AddRows(column->column(), column->count(), lengths).ok()) return false;
+    } else {
+      rows->row_keys.AddShared(column->column());
+    }
+  }
+  rows->row_keys.Finish(&rows->keys);
+  return true;
+}
+
+// The lengths of a list's rows, which leave its padding out of the keys. Null, so that every value
+// counts, if the column has no lengths that fit it, or if the padding determines the shape of
+// states, because states of different shapes cannot form one tensor.
+const int64_t* Stage::LengthsOf(size_t input, Rows* rows) const {
+  const int place = rows_have_one_shape_ ? signature_->lists().LengthsOf(input) : -1;
+  const Input* const column = place < 0 ? nullptr : rows->columns[place];
+  const absl::Span<const int64_t> dims = rows->columns[input]->dims();
+  if (column == nullptr || column->dims() != dims.first(1) || dims.size() < 2) return nullptr;
+  if (!ReadLengths(*column, &rows->lengths)) return nullptr;
+  for (const int64_t length : rows->lengths) {
+    if (length < 0 || length > dims[1]) return nullptr;
+  }
+  return rows->lengths.data();
 }
 
 // Returns the item table's row numbers if they can stand in for the keys: all columns come from one
@@ -277,23 +307,28 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
   if (!all) {
     for (int64_t i = 0; i < num_running; ++i) rows->places[running[i]] = i;
   }
-  std::vector<PickedInput> picked;
-  picked.reserve(rows->columns.size());
-  std::vector<ReceivedInput> received;
-  std::vector<int> positions;
-  for (size_t i = 0; i < rows->columns.size(); ++i) {
-    const Input* const column = rows->columns[i];
-    if (column == nullptr) continue;
-    const ColumnSource* source = column;
-    if (!all && rows->hash.places[i] >= 0) {
-      source = &picked.emplace_back(*column, rows->hash.row_keys, rows->hash.places[i], running,
-                                    rows->places);
+  const SignatureInputs& inputs = signature_->inputs();
+  absl::Status status = absl::OkStatus();
+  rows->feeds.resize(rows->columns.size());
+  for (size_t i = 0; i < rows->columns.size() && status.ok(); ++i) {
+    if (rows->columns[i] == nullptr && !inputs.inputs()[i].has_default) {
+      return absl::FailedPreconditionError(absl::StrCat("input \"", inputs.inputs()[i].alias,
+                                                        "\" of stage \"", name_,
+                                                        "\" was left out and has no default"));
     }
-    received.push_back({signature_->inputs().inputs()[i].alias, source});
-    positions.push_back(static_cast<int>(i));
+    const int64_t wanted = inputs.inputs()[i].batched() ? num_running : SignatureInputs::kAsSent;
+    const auto build = [&](const ColumnSource* source) {
+      return inputs.BuildRows(static_cast<int>(i), source, wanted, &rows->feeds[i]);
+    };
+    const bool pick = !all && rows->columns[i] != nullptr && rows->columns_in_keys[i] >= 0;
+    if (pick) {
+      const PickedInput picked(*rows->columns[i], rows->row_keys, rows->columns_in_keys[i], running,
+                               rows->places);
+      status = build(&picked);
+    } else {
+      status = build(rows->columns[i]);
+    }
   }
-  absl::Status status =
-      signature_->inputs().Build(received, positions, &rows->inputs, &rows->feeds);
   const std::vector<int>& outputs =
       rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
   if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, result);

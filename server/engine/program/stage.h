@@ -1,4 +1,5 @@
-// The stage of one domain: the signature that computes states, and the store that caches them.
+// The stage of one domain: the signature that computes states, their form in memory, and the store
+// that caches them.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 
@@ -12,14 +13,70 @@
 #include "server/engine/engine.h"
 #include "server/engine/input.h"
 #include "server/engine/program/length_groups.h"
-#include "server/engine/program/row_hash.h"
-#include "server/engine/program/state_rows.h"
 #include "server/engine/signature.h"
-#include "server/states/key.h"
-#include "server/states/state_store.h"
+#include "server/states/keys.h"
+#include "server/states/state_cache.h"
 #include "serving_patches/signature_inputs.h"
 
 namespace colcast::engine {
+
+// Converts the tensors that a stage computed into states, row by row, and states back into tensors.
+// The layout of a state's bytes: one row of each tensor, in order. Strings come after all numbers,
+// each preceded by its length.
+struct StateLayout {
+  struct Piece {
+    tensorflow::DataType dtype;
+    Dims inner_dims;
+    int64_t elements;
+    size_t bytes;  // 0 for strings
+
+    friend bool operator==(const Piece& a, const Piece& b) {
+      return a.dtype == b.dtype && a.inner_dims == b.inner_dims;
+    }
+  };
+  std::vector<Piece> pieces;
+  size_t bytes = 0;  // bytes of all numbers
+  bool has_strings = false;
+};
+
+// The layouts that a stage has produced, by number. Usually there is one; a model whose states grow
+// with the user's history has one for every length.
+class StateLayouts {
+ public:
+  // The number of the tensors' layout. Returns nullopt if a tensor has no rows or a dtype that
+  // cannot be cached, or if there are too many layouts already.
+  std::optional<uint32_t> NumberOf(absl::Span<const tensorflow::Tensor> tensors);
+
+  // Whether the tensors have this layout. REQUIRES a number from NumberOf().
+  bool Fits(uint32_t number, absl::Span<const tensorflow::Tensor> tensors) const;
+
+  // The reference stays valid. REQUIRES a number from NumberOf().
+  const StateLayout& at(uint32_t number) const;
+
+ private:
+  static constexpr size_t kMostLayouts = 1000;
+
+  mutable std::shared_mutex mutex_;
+  std::deque<StateLayout> layouts_;
+};
+
+states::StateRef MakeState(const StateLayout& layout, uint32_t number,
+                           absl::Span<const tensorflow::Tensor> tensors, int64_t row);
+
+// Sets `*tensors` to uninitialized tensors of `rows` rows. Returns RESOURCE_EXHAUSTED if memory
+// runs out.
+absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
+                         std::vector<tensorflow::Tensor>* tensors);
+
+void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
+                std::vector<tensorflow::Tensor>* tensors);
+
+// Sets `*tensors` to one row for each of `rows` (all of `found` if empty): the state in `found` or,
+// where that is null, the next row of `made`. Returns FAILED_PRECONDITION if layouts differ.
+// REQUIRES at least one state in `found`.
+absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
+                          absl::Span<const int64_t> rows, absl::Span<const tensorflow::Tensor> made,
+                          std::vector<tensorflow::Tensor>* tensors);
 
 // Set by Model::ObserveRuns().
 inline thread_local RunObserver* thread_observer = nullptr;
@@ -64,8 +121,10 @@ class Stage {
     std::vector<states::StateRef> found;  // per row; null on a miss
 
     // Internal.
-    RowHash hash;
-    bool hashed = false;  // `hash` holds the columns' values
+    states::RowKeys row_keys;
+    bool hashed = false;               // `row_keys` holds the columns' values
+    std::vector<int> columns_in_keys;  // per column: its index in row_keys if it has rows, else -1
+    std::vector<int64_t> lengths;
     LengthGroups groups;
     bool grouped = true;  // false if the rows' lists could not be grouped
     std::vector<int64_t> running;
@@ -73,7 +132,6 @@ class Stage {
     std::vector<int64_t> awaited;
     int64_t num_ended = 0;
     std::vector<int32_t> places;  // per row: its position in `missing`, or -1
-    SignatureInputs::Scratch inputs;
     std::vector<tensorflow::Tensor> feeds;
   };
 
@@ -131,6 +189,8 @@ class Stage {
 
  private:
   void CollectMissing(Rows* rows) const;
+  bool HashRows(Rows* rows) const;
+  const int64_t* LengthsOf(size_t input, Rows* rows) const;
   const StoredRows* StoredRowsOf(const Rows& rows) const;
   void AddOutputs(Rows* rows) const;
   void AddMarks(Rows* rows) const;
@@ -144,7 +204,6 @@ class Stage {
   const std::string name_;
   states::StateStore store_;
   mutable states::StoredKeys stored_keys_;
-  std::vector<int> inputs_;  // positions of all the signature's inputs
   const bool rows_have_one_shape_;
   const std::vector<int> lengths_;
   StateLayouts layouts_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/engine/program/testing.h"
+#include "server/wire/testing.h"
 
 namespace colcast::engine {
 namespace {
@@ -20,7 +21,7 @@ class Recorder final : public RunObserver {
   std::vector<StageRun> runs;
 };
 
-TEST(ObservedStageTest, TheThreadsObserverIsToldOnceTheStageHasRun) {
+TEST(ObservedStageTest, TheObserverIsCalledAfterTheStage) {
   Recorder recorder;
   { const ObservedStage unobserved("user", 1, 1); }
   thread_observer = &recorder;
@@ -71,7 +72,7 @@ class StageTest : public ::testing::Test {
   std::deque<Input> columns_;
 };
 
-TEST_F(StageTest, WhatIsFoundIsNotComputed) {
+TEST_F(StageTest, CachedRowsAreNotComputed) {
   bool gain = false;
   Stage::Rows first = Rows({1, 2, 3});
   ASSERT_TRUE(stage_.LookFor(&first, &gain));
@@ -92,7 +93,7 @@ TEST_F(StageTest, OnlyWantedRowsAreComputed) {
   EXPECT_EQ(stage_.stats().computed, 2);
 }
 
-TEST_F(StageTest, RowsWithoutKeysAreComputedAndNotKept) {
+TEST_F(StageTest, RowsWithoutKeysAreNotCached) {
   Stage::Rows rows = Rows({1, 2});
   EXPECT_THAT(Complete(&rows), ElementsAre(1, 2));
   EXPECT_EQ(stage_.stats().computed, 2);
@@ -141,7 +142,7 @@ TEST_F(StageTest, StatesOfDifferentOutputsHaveDifferentKeys) {
   EXPECT_FALSE(all.keys[0] == none.keys[0]);
 }
 
-TEST_F(StageTest, ARowThatSeveralThreadsComputeIsOneState) {
+TEST_F(StageTest, ThreadsThatNeedTheSameRowShareAState) {
   std::vector<std::thread> threads;
   std::deque<Stage::Rows> rows;
   for (int i = 0; i < 4; ++i) rows.push_back(Rows({1, 2, 3}));
@@ -158,13 +159,125 @@ TEST_F(StageTest, ARowThatSeveralThreadsComputeIsOneState) {
   EXPECT_EQ(stage_.stats().states, 3);
 }
 
-TEST_F(StageTest, WithoutMemoryNothingIsLookedFor) {
+TEST_F(StageTest, WithoutMemoryNothingIsLookedUp) {
   Stage stage(&model_.signature("columnar_item"), "item", nullptr, 32);
   Stage::Rows rows = Rows({1});
   bool gain = false;
   EXPECT_TRUE(stage.LookFor(&rows, &gain));
   EXPECT_FALSE(gain);
   EXPECT_EQ(stage.stats().not_looked, 1);
+}
+
+// Stages with lists, their lengths, and a column without rows. The states of one are as wide as a
+// list.
+class StageKeysTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
+    tensorflow::SignatureDef declared;
+    const auto declare = [](const std::string& node, int rank, tensorflow::TensorInfo* info) {
+      info->set_name(node + ":0");
+      info->set_dtype(tensorflow::DT_INT64);
+      for (int i = 0; i < rank; ++i) info->mutable_tensor_shape()->add_dim()->set_size(-1);
+    };
+    for (const char* node : {"ids", "lengths", "shared"}) {
+      tensorflow::ops::Placeholder(scope.WithOpName(node), tensorflow::DT_INT64);
+    }
+    auto& inputs = *declared.mutable_inputs();
+    declare("ids", 2, &inputs["ids"]);
+    declare("lengths", 1, &inputs["ids/length"]);
+    declare("shared", 1, &inputs["shared"]);
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+    RowRecord record;
+    record.lists = {"ids"};
+    for (const int rank : {1, 2}) {
+      tensorflow::TensorInfo& out = (*declared.mutable_outputs())["out"];
+      out.Clear();
+      declare("lengths", rank, &out);
+      signatures_.push_back(*Signature::Create(declared, session_.get(), {}, record));
+      stages_.emplace_back(signatures_.back().get(), "item", &memory_, /*window_rows=*/32);
+    }
+    columns_.assign(3, nullptr);
+  }
+
+  // Sends a column's values, `width` per row; 0 means no second dimension.
+  void Send(const std::string& name, const std::vector<uint64_t>& values, size_t width = 0) {
+    const size_t rows = width > 0 ? values.size() / width : values.size();
+    std::string shape = BytesField(2, VarintField(1, rows));
+    if (width > 0) shape += BytesField(2, VarintField(1, width));
+    SendTensor(name, BytesField(2, shape) + BytesField(10, Varints(values)));
+  }
+
+  void SendTensor(const std::string& name, const std::string& values) {
+    const std::string proto = VarintField(1, DT_INT64) + values;
+    messages_.push_back(BytesField(2, BytesField(1, name) + BytesField(2, proto)));
+    EXPECT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &requests_.emplace_back()).ok());
+    Input& column = sent_.emplace_back(requests_.back().columns()[0]);
+    EXPECT_TRUE(column.Check().ok());
+    columns_[inputs().Find(name)] = &column;
+  }
+
+  // Padding counts in the keys of states that are as wide as a list.
+  std::vector<states::Key> Keys(int64_t count, bool padding_counts) {
+    const Stage& stage = stages_[padding_counts ? 1 : 0];
+    stage.Begin(count, &rows_);
+    rows_.columns = columns_;
+    EXPECT_TRUE(stage.SetReaders({}, &rows_));
+    EXPECT_TRUE(stage.MakeKeys(&rows_));
+    return rows_.keys;
+  }
+
+  const SignatureInputs& inputs() const { return signatures_[0]->inputs(); }
+
+  std::unique_ptr<tensorflow::Session> session_;
+  states::StateCache memory_{1 << 20};
+  std::deque<std::unique_ptr<Signature>> signatures_;
+  std::deque<Stage> stages_;
+  std::deque<std::string> messages_;
+  std::deque<DecodedRequest> requests_;
+  std::deque<Input> sent_;
+  std::vector<const Input*> columns_;
+  Stage::Rows rows_;
+};
+
+TEST_F(StageKeysTest, SharedColumnsArePartOfEveryKey) {
+  Send("ids", {1, 2}, 1);
+  const std::vector<states::Key> without = Keys(2, true);
+  Send("shared", {7});
+  const std::vector<states::Key> with = Keys(2, true);
+  EXPECT_FALSE(without[0] == with[0]);
+  EXPECT_FALSE(without[1] == with[1]);
+  EXPECT_THAT(rows_.columns_in_keys, ::testing::ElementsAre(0, -1, -1));
+}
+
+TEST_F(StageKeysTest, PaddingIsLeftOutUnlessItCounts) {
+  Send("ids", {1, 5, 1, 6}, 2);
+  Send("ids/length", {1, 1});
+  const std::vector<states::Key> without = Keys(2, false), with = Keys(2, true);
+  EXPECT_TRUE(without[0] == without[1]);
+  EXPECT_FALSE(with[0] == with[1]);
+}
+
+TEST_F(StageKeysTest, EveryValueCountsWhereLengthsDoNotFit) {
+  Send("ids", {1, 5, 1, 6}, 2);
+  Send("ids/length", {3, 1});
+  const std::vector<states::Key> before = Keys(2, false);
+  Send("ids", {1, 5, 1, 7}, 2);
+  const std::vector<states::Key> after = Keys(2, false);
+  EXPECT_TRUE(before[0] == after[0]);
+  EXPECT_FALSE(before[1] == after[1]);
+}
+
+TEST_F(StageKeysTest, AColumnHasRowsIfItHasAsManyAsThere) {
+  Send("ids", {1, 2, 3}, 1);
+  const int ids = inputs().Find("ids");
+  const DeclaredInput& declared = inputs().inputs()[ids];
+  EXPECT_TRUE(HasRows(declared, columns_[ids], 3));
+  EXPECT_FALSE(HasRows(declared, columns_[ids], 1));
+  EXPECT_FALSE(HasRows(declared, nullptr, 3));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/base/scratch.h"
-#include "server/engine/program/gathered_rows.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {
@@ -18,12 +17,26 @@ constexpr size_t kUser = Batch::kUser;
 constexpr int64_t kUserWindowRows = 32;
 constexpr int64_t kRowWindowRows = 512;
 
+// After this many requests without repeated rows, searches only one request in this many.
+constexpr int64_t kUnrepeatedRequests = 16;
+
+// Whether rows of the two inputs have the same dtype, and shapes that do not contradict each other.
+bool RowsFit(const DeclaredInput& a, const DeclaredInput& b) {
+  if (a.dtype != b.dtype) return false;
+  if (a.unknown_rank || b.unknown_rank) return true;
+  if (a.dims.size() != b.dims.size()) return false;
+  for (size_t d = 1; d < a.dims.size(); ++d) {
+    if (a.dims[d] >= 0 && b.dims[d] >= 0 && a.dims[d] != b.dims[d]) return false;
+  }
+  return true;
+}
+
 // For each input of `stage`, the position of the same input in `late`; empty if one is missing.
 std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs& late) {
   std::vector<int> positions;
   for (const DeclaredInput& input : stage.inputs()) {
     const int position = late.Find(input.alias);
-    if (position < 0 || late.inputs()[position].dtype != input.dtype) return {};
+    if (position < 0 || !RowsFit(input, late.inputs()[position])) return {};
     positions.push_back(position);
   }
   return positions;
@@ -40,12 +53,6 @@ Readers ReadersOf(const Batch& batch, size_t domain) {
   if (own.has_index()) readers.rows = RowsIn(own.index);
   if (own.rows > 1 && !batch.pads_together) readers.requests = RowsIn(batch.domains[kUser].index);
   return readers;
-}
-
-Tensor IndexOf(const std::vector<int64_t>& rows) {
-  Tensor index(tensorflow::DT_INT64, tensorflow::TensorShape({static_cast<int64_t>(rows.size())}));
-  std::copy(rows.begin(), rows.end(), static_cast<int64_t*>(index.data()));
-  return index;
 }
 
 }  // namespace
@@ -192,71 +199,6 @@ absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
   return status;
 }
 
-// Computes the candidates' outputs, after the lookups.
-absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
-  LastStage::Feeds feeds;
-  feeds.candidates = batch.candidates;
-  feeds.states.resize(domains_.size());
-  // Computes the user first, because other requests may be waiting for it.
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    if (i == kUser && batch.user_states != nullptr) {
-      feeds.states[i] = *batch.user_states;
-      continue;
-    }
-    absl::Status status = domains_[i].stage.Complete(&scratch->rows[i], &feeds.states[i]);
-    if (!status.ok()) return status;
-  }
-  SetIndices(batch, *scratch, &feeds);
-  absl::Status status = absl::OkStatus();
-  // The last stage takes one item state per candidate, without an index.
-  const std::vector<int64_t>& merged = scratch->merged[kItem];
-  const absl::Span<const int64_t> item_of =
-      merged.empty() ? RowsIn(batch.domains[kItem].index) : absl::MakeConstSpan(merged);
-  if (!item_of.empty()) {
-    for (Tensor& state : feeds.states[kItem]) status.Update(GatherRows(state, item_of, &state));
-  }
-  if (status.ok()) status = SetContext(batch, &feeds);
-  if (!status.ok()) return status;
-  const bool together = batch.domains[kUser].rows == 1 ||
-                        (many_users_per_run_ &&
-                         (batch.pads_together || columns_->HaveOneLength(batch, last_lengths_)));
-  return together ? last_.Run(feeds, *batch.outputs, result)
-                  : last_.RunByUser(feeds, *batch.outputs, result);
-}
-
-// Feeds the late signature's columns that no stage reads.
-absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* feeds) const {
-  GatheredRows gathered(late_->inputs().limits().max_expanded_bytes);
-  for (const int input : context_inputs_) {
-    Tensor& feed = feeds->context.emplace_back();
-    absl::Status status = columns_->BuildFeed(batch, input, &feed);
-    const int domain = columns_->domain_of(input);
-    if (status.ok() && batch.has_index(domain)) {
-      status = gathered.Gather(RowsIn(batch.domains[domain].index), &feed);
-    }
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-void StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
-                               LastStage::Feeds* feeds) const {
-  feeds->indices.resize(domains_.size());
-  for (size_t i = 0; i < domains_.size(); ++i) {
-    if (!last_.has_index(i)) continue;
-    Tensor& index = feeds->indices[i];
-    if (!scratch.merged[i].empty()) {
-      index = IndexOf(scratch.merged[i]);
-    } else if (batch.domains[i].has_index()) {
-      index = batch.domains[i].index;
-    } else if (batch.domains[i].rows == 1) {
-      index = LastStage::FirstRow(batch.candidates);
-    } else {
-      index = EachRow(batch.candidates);
-    }
-  }
-}
-
 std::vector<states::StoreStats> StagedProgram::stats() const {
   std::vector<states::StoreStats> stats;
   for (const Domain& domain : domains_) stats.push_back(domain.stage.stats());
@@ -271,6 +213,99 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   // If a value is malformed, there are no keys; the run reports the error.
   LookForUsers(&rows, &gain);
   absl::Status status = domains_[kUser].stage.Complete(&rows, states);
+  End(scratch);
+  return status;
+}
+
+// Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
+// the next. Returns false, without keys, if a value is malformed.
+bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
+  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
+  for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
+    found &= LookForRows(i, batch, scratch, gain);
+  }
+  return found;
+}
+
+bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
+  Stage& stage = domains_[kUser].stage;
+  states::StateStore& users = stage.store();
+  if (!users.on()) {
+    rows->keys.clear();
+    return true;
+  }
+  // A request has few users, so they are always looked up.
+  const bool keep = users.reuse().good();
+  size_t num_found = 0;
+  if (!stage.Find(rows, &num_found)) return false;
+  if (!keep) rows->keys.clear();
+  *gain |= keep || num_found > 0;
+  return true;
+}
+
+bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
+  Domain& own = domains_[domain];
+  Stage::Rows& rows = scratch->rows[domain];
+  const Batch::Domain& sent = batch.domains[domain];
+  // Rows may repeat where several requests or users send the same items, and in columns that a
+  // request could have sent once.
+  const bool may_repeat = sent.has_index() ? batch.of_several
+                                           : (domain > kItem || batch.domains[kUser].rows > 1) &&
+                                                 rows.count == batch.candidates;
+  if (may_repeat && rows.count > 1) {
+    const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
+    const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
+    if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
+    std::vector<int64_t>& index = scratch->merged[domain];
+    const bool merged = look && Stage::MergeRepeated(&rows, &index);
+    if (!merged) index.clear();
+    if (merged && sent.has_index()) {
+      std::vector<int64_t> of_candidates;
+      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
+      index = std::move(of_candidates);
+    }
+    own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
+    *gain |= merged;
+  }
+  return own.stage.LookFor(&rows, gain);
+}
+
+bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
+  if (received.has_unknown || !received.may_lack_candidates) return false;
+  size_t users = 0;
+  for (size_t i = 0; i < received.columns.size(); ++i) {
+    if (received.columns[i] == nullptr) continue;
+    const absl::Span<const int64_t> dims = received.columns[i]->dims();
+    users += is_user_input_[i];
+    if (!is_user_input_[i] && (dims.empty() || dims[0] != 0)) return false;
+  }
+  return users > 0;
+}
+
+absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
+  const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
+  std::vector<const ColumnSource*> columns;
+  for (const int input : domains_[kUser].inputs) columns.push_back(received.columns[input]);
+  batch->columns = received.columns;
+  batch->form = Batch::Form::kPrefetch;
+  batch->domains.assign(domains_.size(), {});
+  ExpansionPlan plan;
+  absl::Status status = inputs.Plan(columns, {}, &plan);
+  if (!status.ok() || plan.rows == 1) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a request without candidates has ", plan.rows, " users; expected 1"));
+}
+
+// Caches the state even if users have not repeated so far: a prefetch announces that this one will.
+absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* states) {
+  Scratch* const scratch = ThreadScratch();
+  Begin(batch, scratch);
+  Stage& stage = domains_[kUser].stage;
+  Stage::Rows& user = scratch->rows[kUser];
+  size_t num_found = 0;
+  // If a value is malformed, there are no keys; the run reports the error.
+  stage.Find(&user, &num_found);
+  absl::Status status = stage.Complete(&user, states);
   End(scratch);
   return status;
 }

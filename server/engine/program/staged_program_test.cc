@@ -27,7 +27,7 @@ TEST(StagedProgramTest, ScoresAreThoseOfTheWholeModel) {
   EXPECT_EQ(model.Scores(kRequest, "columnar"), model.Scores(kRequest));
 }
 
-TEST(StagedProgramTest, ColumnsOfADomainComeOnceOrWithEachCandidate) {
+TEST(StagedProgramTest, ADomainsColumnsAreSentOnceOrPerCandidate) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf(
                   {{"user", {2}}, {"item", {3, 4}}, {"shop", {1, 2}}, {"candidate", {100}}})),
@@ -58,7 +58,7 @@ TEST(StagedProgramTest, WithoutCachesTheLateModelRunsWholeAndBatchesByStages) {
   EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1", "whole ok 1"));
 }
 
-TEST(StagedProgramTest, AStageThatFailsIsCountedAndTheWholeModelAnswers) {
+TEST(StagedProgramTest, AFailedStageIsCountedAndTheWholeModelAnswers) {
   const StagedModel model({});
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::string request =
@@ -79,7 +79,7 @@ TEST(StagedProgramTest, ALastStageOfOneUserRunsOncePerUser) {
   EXPECT_FALSE(model.programs().stages()->computes_users_once());
 }
 
-TEST(StagedProgramTest, ARequestOfSeveralUsersMayHaveNoCandidate) {
+TEST(StagedProgramTest, SeveralUsersMayHaveNoCandidates) {
   const StagedModel model({});
   DecodedRequest request;
   const std::string message =

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/engine/program/testing.h"
-#include "server/states/state_store.h"
+#include "server/states/state_cache.h"
 
 namespace colcast::engine {
 namespace {
@@ -55,7 +55,7 @@ TEST(StagedLookupTest, AShopsIndexSaysWhichRowEachCandidateReads) {
   EXPECT_EQ(model.Store("user").computed, 1);
 }
 
-TEST(StagedLookupTest, UsersThatNeverComeAgainAreNotKept) {
+TEST(StagedLookupTest, UsersThatNeverRepeatAreNotCached) {
   const StagedModel model({});
   const auto ask = [&](float user) {
     return model.Scores(
@@ -65,7 +65,7 @@ TEST(StagedLookupTest, UsersThatNeverComeAgainAreNotKept) {
   EXPECT_LT(model.Store("user").states, 50);
 }
 
-TEST(StagedPrefetchTest, AUserWithoutCandidatesIsComputedAndKept) {
+TEST(StagedPrefetchTest, APrefetchedUserIsCached) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}})), IsEmpty());
   EXPECT_EQ(model.Store("user").computed, 1);
@@ -75,13 +75,13 @@ TEST(StagedPrefetchTest, AUserWithoutCandidatesIsComputedAndKept) {
   EXPECT_EQ(model.Store("user").found, 1);
 }
 
-TEST(StagedPrefetchTest, ColumnsOfCandidatesMayComeWithoutRows) {
+TEST(StagedPrefetchTest, APrefetchMayHaveCandidateColumnsWithoutRows) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}, {"item", {}}, {"shop", {}}})), IsEmpty());
   EXPECT_EQ(model.Store("user").computed, 1);
 }
 
-TEST(StagedPrefetchTest, ItIsOfOneUser) {
+TEST(StagedPrefetchTest, APrefetchHasOneUser) {
   const StagedModel model({});
   std::vector<float> scores;
   const absl::Status status = model.Run(MessageOf({{"user", {2, 3}}}), &scores);
@@ -89,14 +89,14 @@ TEST(StagedPrefetchTest, ItIsOfOneUser) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("has 2 users; expected 1"));
 }
 
-TEST(StagedPrefetchTest, ARequestWithAnotherInputIsNone) {
+TEST(StagedPrefetchTest, ARequestWithAnUnknownInputIsNoPrefetch) {
   const StagedModel model({});
   std::vector<float> scores;
   const absl::Status status = model.Run(MessageOf({{"user", {2}}, {"other", {1}}}), &scores);
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"other\" is not in the signature"));
 }
 
-TEST(StagedPrefetchTest, WithoutACacheNothingIsComputed) {
+TEST(StagedPrefetchTest, WithoutACacheAPrefetchComputesNothing) {
   StagedModel::Settings settings;
   settings.state_bytes = 0;
   const StagedModel model(settings);

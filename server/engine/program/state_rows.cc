@@ -1,13 +1,10 @@
-#include "server/engine/program/state_rows.h"
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "server/engine/program/stage.h"
 #include "server/engine/rows.h"
-#include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/tstring.h"
 
@@ -133,12 +130,8 @@ absl::Status MakeTensors(const StateLayout& layout, int64_t rows, std::vector<Te
     tensorflow::TensorShape shape;
     absl::Status status = shape.AddDimWithStatus(rows);
     for (const int64_t dim : piece.inner_dims) status.Update(shape.AddDimWithStatus(dim));
+    if (status.ok()) status = MakeTensor(piece.dtype, shape, &tensors->emplace_back());
     if (!status.ok()) return status;
-    tensors->emplace_back(tensorflow::cpu_allocator(), piece.dtype, shape);
-    if (!tensors->back().IsInitialized() && shape.num_elements() > 0) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for states of shape ", shape.DebugString()));
-    }
   }
   return absl::OkStatus();
 }

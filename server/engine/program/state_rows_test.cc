@@ -1,11 +1,10 @@
-#include "server/engine/program/state_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "server/engine/program/stage.h"
 #include "server/engine/testing.h"
 
 namespace colcast::engine {
@@ -39,14 +38,14 @@ class StateRowsTest : public ::testing::Test {
   std::vector<Tensor> all_;
 };
 
-TEST_F(StateRowsTest, ARowReadsAsItWasWritten) {
+TEST_F(StateRowsTest, AStateIsReadAsItWasWritten) {
   ASSERT_TRUE(LayOutStates(layouts_, {State(kTensors, 2), State(kTensors, 0)}, {}, {}, &all_).ok());
   EXPECT_THAT(Floats(all_[0]), ElementsAre(5, 6, 1, 2));
   EXPECT_THAT(Strings(all_[1]), ElementsAre("text", "a"));
   EXPECT_EQ(all_[0].shape(), tensorflow::TensorShape({2, 2}));
 }
 
-TEST_F(StateRowsTest, RowsThatWereNotFoundAreTheNextThatWereMade) {
+TEST_F(StateRowsTest, MissingRowsAreTakenFromTheComputedOnes) {
   const std::vector<Tensor> made = {AsTensor<float>({7, 8, 9, 10}, {2, 2}),
                                     AsTensor<tstring>({"x", "y"}, {2})};
   ASSERT_TRUE(LayOutStates(layouts_, {{}, State(kTensors, 1), {}}, {}, made, &all_).ok());
@@ -69,7 +68,7 @@ TEST_F(StateRowsTest, StatesOfDifferentShapesAreNotLaidOutTogether) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(StateRowsTest, ALayoutIsOfDtypesAndInnerShapes) {
+TEST_F(StateRowsTest, ALayoutHasDtypesAndInnerShapes) {
   const std::optional<uint32_t> number = layouts_.NumberOf(kTensors);
   ASSERT_TRUE(number);
   EXPECT_EQ(layouts_.NumberOf({AsTensor<float>({1, 2}, {1, 2}), AsTensor<tstring>({"b"}, {1})}),
@@ -79,11 +78,11 @@ TEST_F(StateRowsTest, ALayoutIsOfDtypesAndInnerShapes) {
   EXPECT_NE(layouts_.NumberOf({kTensors[0]}), number);
 }
 
-TEST_F(StateRowsTest, WhatHasNoRowsHasNoLayout) {
+TEST_F(StateRowsTest, AScalarHasNoLayout) {
   EXPECT_FALSE(layouts_.NumberOf({AsTensor<float>({1}, {})}));
 }
 
-TEST_F(StateRowsTest, ThereAreOnlySoManyLayouts) {
+TEST_F(StateRowsTest, TheNumberOfLayoutsIsBounded) {
   for (int64_t width = 1; width <= 1000; ++width) {
     EXPECT_TRUE(layouts_.NumberOf({Tensor(tensorflow::DT_FLOAT, {1, width})}));
   }

@@ -29,10 +29,71 @@ inline std::string MessageOf(const Columns& columns, const std::vector<int64_t>&
   return message;
 }
 
+// A model as an export writes it, made from its graph and its declared signatures.
+class ExportedModel {
+ public:
+  const Programs& programs(const std::string& signature = "columnar_late") const {
+    return *programs_.at(signature);
+  }
+  const Signature& signature(const std::string& name) const { return *signatures_.at(name); }
+  const SignatureMap& declared() const { return declared_; }
+
+  int64_t Ran(const std::string& program, const std::string& outcome) const {
+    for (const ProgramStats& stats : programs().counts()) {
+      if (stats.program == program && stats.outcome == outcome) return stats.count;
+    }
+    return 0;
+  }
+
+ protected:
+  void SetGraph(const tensorflow::Scope& scope) {
+    tensorflow::GraphDef graph;
+    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
+    TF_CHECK_OK(session_->Create(graph));
+  }
+
+  // An input or output of one value per row, or of a list per row if `rank` is 2.
+  static tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1, int rank = 1) {
+    tensorflow::TensorInfo info;
+    info.set_name(node + ":0");
+    const bool is_number = absl::EndsWith(node, "/length") || absl::StartsWith(node, "row_to_");
+    info.set_dtype(is_number ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
+    info.mutable_tensor_shape()->add_dim()->set_size(rows);
+    if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
+    return info;
+  }
+
+  // Makes the programs of the declared signatures; caches no states if `state_bytes` is 0.
+  void Make(RecordedSignatures recorded, int64_t state_bytes) {
+    recorded.columnar = "columnar";
+    for (const auto& [name, declared] : declared_) {
+      RowRecord& row = recorded.rows[name];
+      row.recorded = true;
+      row.any_rounding = row.late = name != "columnar";
+      signatures_[name] = *Signature::Create(declared, session_.get(), options_, row);
+    }
+    if (state_bytes > 0) {
+      memories_.user = std::make_unique<states::StateCache>(state_bytes);
+      memories_.item = std::make_unique<states::StateCache>(state_bytes);
+    }
+    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, options_);
+  }
+
+  SignatureMap declared_;
+
+ private:
+  const Options options_;
+  std::unique_ptr<tensorflow::Session> session_;
+  SignaturesByName signatures_;
+  StateCaches memories_;
+  ProgramsByName programs_;
+};
+
 // The signatures that the exporter writes for score = 10 * user + item + 1000 * shop + candidate:
 // columnar, columnar_late, the stages of three domains and the last one. The user's stage refuses
 // NaN; all others accept it.
-class StagedModel {
+class StagedModel : public ExportedModel {
  public:
   struct Settings {
     int64_t state_bytes = 1 << 20;  // no states are cached if 0
@@ -44,31 +105,15 @@ class StagedModel {
   explicit StagedModel(const Settings& settings) {
     BuildSession();
     DeclareAll(settings.left_out);
-    Options options;
     RecordedSignatures recorded;
-    recorded.columnar = "columnar";
     recorded.stages = {"user", "item", "shop"};
     recorded.columns["shop"] = {"shop"};
     recorded.many_users_per_run = settings.many_users_per_run;
     for (const auto& [name, signature] : declared_) {
-      RowRecord& row = recorded.rows[name];
-      row.recorded = true;
-      row.independent = settings.independent || name != "columnar_item";
-      row.any_rounding = row.late = name != "columnar";
-      signatures_[name] = *Signature::Create(signature, session_.get(), options, row);
+      recorded.rows[name].independent = settings.independent || name != "columnar_item";
     }
-    if (settings.state_bytes > 0) {
-      memories_.user = std::make_unique<states::StateCache>(settings.state_bytes);
-      memories_.item = std::make_unique<states::StateCache>(settings.state_bytes);
-    }
-    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, options);
+    Make(recorded, settings.state_bytes);
   }
-
-  const Programs& programs(const std::string& signature = "columnar_late") const {
-    return *programs_.at(signature);
-  }
-  const Signature& signature(const std::string& name) const { return *signatures_.at(name); }
-  const SignatureMap& declared() const { return declared_; }
 
   absl::Status Run(const std::string& message, std::vector<float>* scores,
                    const std::string& signature = "columnar_late") const {
@@ -136,18 +181,7 @@ class StagedModel {
     };
     const auto item_state = input("item_state", tensorflow::DT_FLOAT);
     add("pair_score", {gathered("user"), item_state, gathered("shop"), candidate});
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
-  }
-
-  static tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1) {
-    tensorflow::TensorInfo info;
-    info.set_name(node + ":0");
-    info.set_dtype(absl::StartsWith(node, "row_to_") ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
-    info.mutable_tensor_shape()->add_dim()->set_size(rows);
-    return info;
+    SetGraph(scope);
   }
 
   void DeclareAll(const std::string& left_out) {
@@ -173,12 +207,6 @@ class StagedModel {
             "score", "pair_score");
     declared_.erase(left_out);
   }
-
-  std::unique_ptr<tensorflow::Session> session_;
-  SignatureMap declared_;
-  SignaturesByName signatures_;
-  StateCaches memories_;
-  ProgramsByName programs_;
 };
 
 }  // namespace colcast::engine

@@ -27,7 +27,7 @@ TEST(WholeProgramTest, ColumnsOfOneRowAreRepeated) {
   EXPECT_THAT(std::vector<float>(scores.data(), scores.data() + 3), ElementsAre(21, 22, 23));
 }
 
-TEST(WholeProgramTest, ItTakesRowsOfCandidatesOnly) {
+TEST(WholeProgramTest, AcceptsOnlyRowsOfCandidates) {
   const ScoreModel model;
   const WholeProgram program(&model.programs().signature());
   Batch batch;

@@ -1,0 +1,43 @@
+// Says which table and feature an index that is out of range belongs to. TensorFlow's executor for
+// one thread leaves the op out of its errors.
+#ifndef COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
+#define COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "serving_patches/signature_inputs.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace colcast::engine {
+
+class LookupErrors {
+ public:
+  LookupErrors() = default;
+  // `graph` runs a signature with these inputs.
+  LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs);
+
+  // Returns the error with the lookups that caused it: those of a table with the limit that the
+  // message gives and, if it has such ones, those of an input with the wrong index. Returns other
+  // errors, and errors that name their node, unchanged. `feeds` are in the order of the inputs.
+  absl::Status Explained(const absl::Status& status,
+                         absl::Span<const tensorflow::Tensor> feeds) const;
+
+ private:
+  struct Lookup {
+    std::string node;
+    std::string table;
+    int64_t rows;
+    std::string alias;  // the input whose values are the indices; empty if none is
+    int input = -1;     // its position
+  };
+  std::vector<Lookup> lookups_;
+};
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_

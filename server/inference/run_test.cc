@@ -1,0 +1,791 @@
+#include "server/inference/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/inference/testing.h"
+#include "server/scheduling/testing.h"
+
+namespace colcast::inference {
+namespace {
+
+using scheduling::Clock;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// Fails requests with an input "bad", answers all others, and takes time for each row.
+class FakeModel final : public ModelWithoutGraph {
+ public:
+  FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
+
+  Status Answer(const DecodedRequest& request,
+                std::unique_ptr<engine::Outputs>* outputs) const override {
+    std::this_thread::sleep_for(time_per_run + time_per_row * RowsOf(request));
+    ran_on_ = std::this_thread::get_id();
+    ++runs;
+    if (on_run) on_run();
+    if (request.Find("bad") != nullptr) return InvalidArgument("a bad input");
+    if (request.Find("huge") != nullptr) throw std::bad_alloc();
+    *outputs = std::make_unique<GivenOutputs>();
+    return OkStatus();
+  }
+  Status Check(const DecodedRequest& request) const override {
+    return request.Find("wrong") != nullptr ? InvalidArgument("a wrong input") : OkStatus();
+  }
+  engine::RequestProfile Profile(const DecodedRequest& request) const override {
+    ++profiles;
+    return {RowsOf(request), /*group=*/1, can_be_split, size_of_row * RowsOf(request), 0};
+  }
+  std::unique_ptr<engine::Slices> Split(const engine::PlannedRequest& plan) const override {
+    ran_on_ = std::this_thread::get_id();
+    if (no_memory_in == "Split") throw std::bad_alloc();
+    return std::make_unique<FakeSlices>(this, RowsOf(RequestOf(plan)));
+  }
+
+  // Whether the last request ran on the calling thread. REQUIRES that it has been answered.
+  std::string WhereItRan() const {
+    return ran_on_.load() == std::this_thread::get_id() ? "here" : "elsewhere";
+  }
+
+  std::chrono::microseconds time_per_run{0};
+  std::chrono::microseconds time_per_row{0};
+  bool can_be_split = true;
+  bool joins = true;        // whether Slices::Join() succeeds
+  int64_t size_of_row = 0;  // RequestProfile::size per row
+  std::string no_memory_in;
+  std::function<void()> on_slice;  // called before each slice
+  std::function<void()> on_run;    // called before each run of a whole request
+  mutable std::atomic<int> profiles{0};
+  mutable std::atomic<int> runs{0};
+  mutable std::atomic<int> slices_run{0};
+  mutable std::atomic<int64_t> first_slice_rows{0};
+
+ private:
+  static int64_t RowsOf(const DecodedRequest& request) { return request.columns()[0].dims.front(); }
+
+  class FakeSlices final : public engine::Slices {
+   public:
+    FakeSlices(const FakeModel* model, int64_t rows) : model_(model), left_(rows) {}
+    int64_t rows_left() const override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return left_;
+    }
+    int Take(int64_t rows) override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (left_ == 0) return -1;
+      const int64_t count = (left_ + rows - 1) / rows;
+      rows_.push_back((left_ + count - 1) / count);
+      left_ -= rows_.back();
+      if (rows_.size() == 1) model_->first_slice_rows = rows_.back();
+      return static_cast<int>(rows_.size()) - 1;
+    }
+    int64_t rows(int slice) const override {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      return rows_[slice];
+    }
+    void Run(int slice) override {
+      ++model_->slices_run;
+      if (model_->on_slice) model_->on_slice();
+      if (model_->no_memory_in == "a slice" && slice == 1) throw std::bad_alloc();
+      std::this_thread::sleep_for(model_->time_per_run + model_->time_per_row * rows(slice));
+    }
+    Status Join(std::unique_ptr<engine::Outputs>* outputs) override {
+      EXPECT_EQ(rows_left(), 0);
+      if (model_->no_memory_in == "Join") throw std::bad_alloc();
+      if (!model_->joins) return InvalidArgument("a slice has a bad row");
+      *outputs = std::make_unique<GivenOutputs>();
+      return OkStatus();
+    }
+
+   private:
+    const FakeModel* const model_;
+    mutable std::mutex mutex_;
+    int64_t left_;
+    std::vector<int64_t> rows_;  // rows of each slice
+  };
+
+  std::string signatures_;
+  mutable std::atomic<std::thread::id> ran_on_;
+};
+
+struct Finished {
+  Status status;
+  metrics::CallRecord record;
+};
+
+class FakeRequest final : public scheduling::Job, public PredictMember {
+ public:
+  FakeRequest(std::shared_ptr<const Servable> servable, int64_t rows, std::string input = "x")
+      : servable_(std::move(servable)), input_(std::move(input)) {
+    request_.model_spec.signature_name = "late";
+    request_.AddColumn(input_)->dims = {rows};
+  }
+
+  Clock::time_point deadline() const override { return deadline_at; }
+  bool cancelled() const override { return hung_up; }
+  void Describe(scheduling::JobProfile* profile) override { DescribePredict(this, profile); }
+  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {}
+  void Drop(scheduling::DropReason) override {}
+
+  scheduling::Job* job() override { return this; }
+  Status Read() override { return readable ? OkStatus() : InvalidArgument("unreadable"); }
+  DecodedRequest& request() override { return request_; }
+  const Servable& servable() const override { return *servable_; }
+  const Signature* signature() const override { return servable_->Find("late"); }
+  metrics::CallRecord* record() override { return &record_; }
+  void Finish(const Status& status, const engine::Outputs*) override {
+    finished_.set_value({status, record_});
+  }
+
+  Finished WaitUntilFinished() { return finished_.get_future().get(); }
+
+  bool readable = true;
+  std::atomic<bool> hung_up{false};
+  Clock::time_point deadline_at = Clock::time_point::max();
+
+ private:
+  const std::shared_ptr<const Servable> servable_;
+  const std::string input_;
+  DecodedRequest request_;
+  metrics::CallRecord record_;
+  std::promise<Finished> finished_;
+};
+
+class CallingJob final : public scheduling::Job {
+ public:
+  explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
+  bool cancelled() const override { return false; }
+  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {
+    call_();
+    delete this;
+  }
+  void Drop(scheduling::DropReason) override { delete this; }
+
+ private:
+  const std::function<void()> call_;
+};
+
+class PredictRunTest : public testing::Test {
+ protected:
+  PredictRunTest() { Serve({}); }
+
+  void Serve(const Batching& batching) {
+    auto model = std::make_unique<FakeModel>();
+    model_ = model.get();
+    ASSERT_TRUE(Servable::Create("m", 1, std::move(model), &servable_, batching).ok());
+  }
+
+  void LearnMemory(int64_t input_bytes, int64_t bytes) {
+    for (int i = 0; i < 2; ++i) {
+      servable_->Find("late")->request_class->memory().Observe(input_bytes, bytes);
+    }
+  }
+
+  void Learn(std::chrono::microseconds per_row) {
+    servable_->Find("late")->request_class->NoteRun();
+    for (const int64_t rows : {10, 1000}) {
+      servable_->Find("late")->request_class->cost().Observe(rows, per_row * rows);
+    }
+  }
+
+  FakeModel* model_ = nullptr;
+  std::shared_ptr<const Servable> servable_;
+  static scheduling::WorkerPool::Options WithLongRequestsNice() {
+    scheduling::WorkerPool::Options options;
+    options.num_workers = 2;
+    options.long_request_nice = 10;
+    return options;
+  }
+
+  static scheduling::WorkerPool::Options WithWorkers(int number) {
+    scheduling::WorkerPool::Options options;
+    options.num_workers = number;
+    return options;
+  }
+  static scheduling::WorkerPool::Options WithMemory(int64_t bytes) {
+    scheduling::WorkerPool::Options options = WithWorkers(2);
+    options.memory.max_bytes = bytes;
+    return options;
+  }
+
+  scheduling::WorkerPool workers_{WithWorkers(2)};
+};
+
+TEST_F(PredictRunTest, ASingleRequestIsARunOfOne) {
+  FakeRequest request(servable_, 20);
+  RunPredict(&request, milliseconds(3), {}, &workers_);
+  const Finished finished = request.WaitUntilFinished();
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_EQ(finished.record.queue_wait, milliseconds(3));
+  EXPECT_EQ(finished.record.run_requests, 1);
+  EXPECT_EQ(finished.record.run_rows, 20);
+  EXPECT_FALSE(finished.record.joined);
+}
+
+TEST_F(PredictRunTest, JoinedRequestsHaveTheirOwnStatusAndTheFirstRecordsTheRun) {
+  FakeRequest first(servable_, 20);
+  FakeRequest bad(servable_, 20, "bad");
+  FakeRequest unreadable(servable_, 20);
+  unreadable.readable = false;
+  FakeRequest last(servable_, 30);
+  RunPredict(&first, milliseconds(3),
+             {{&bad, milliseconds(2)}, {&unreadable, milliseconds(2)}, {&last, milliseconds(1)}},
+             &workers_);
+  const Finished of_first = first.WaitUntilFinished();
+  EXPECT_TRUE(of_first.status.ok());
+  EXPECT_EQ(of_first.record.run_requests, 3);
+  EXPECT_EQ(of_first.record.run_rows, 70);
+  EXPECT_EQ(bad.WaitUntilFinished().status.message, "a bad input");
+  EXPECT_EQ(unreadable.WaitUntilFinished().status.message, "unreadable");
+  const Finished of_last = last.WaitUntilFinished();
+  EXPECT_TRUE(of_last.status.ok());
+  EXPECT_TRUE(of_last.record.joined);
+  EXPECT_EQ(of_last.record.requests_in_run, 3);
+  EXPECT_EQ(of_last.record.queue_wait, milliseconds(1));
+  EXPECT_EQ(of_last.record.run_requests, 0);
+}
+
+TEST_F(PredictRunTest, AHugeRequestThatWouldTakeFarLongerThanItsClientWaitsIsRefused) {
+  Learn(milliseconds(1));
+  FakeRequest huge(servable_, 1 << 20, "history");
+  huge.deadline_at = Clock::now() + std::chrono::seconds(60);
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  const Status status = huge.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message, testing::HasSubstr("estimated to take 1048576 ms"));
+  EXPECT_THAT(status.message, testing::HasSubstr("input \"history\" of shape [1048576]"));
+  EXPECT_EQ(model_->runs + model_->slices_run, 0);
+}
+
+TEST_F(PredictRunTest, ARequestWithoutMemoryFailsAlone) {
+  FakeRequest huge(servable_, 20, "huge");
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  const Status alone = huge.WaitUntilFinished().status;
+  EXPECT_EQ(alone.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(alone.message, HasSubstr("no memory"));
+
+  FakeRequest first(servable_, 20), again(servable_, 20, "huge"), last(servable_, 20);
+  RunPredict(&first, milliseconds(0), {{&again, milliseconds(0)}, {&last, milliseconds(0)}},
+             &workers_);
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_EQ(again.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
+  EXPECT_TRUE(last.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, ASlicedRequestIsAnsweredOnceWhereverMemoryRunsOut) {
+  for (const char* const where : {"a slice", "Join", "Split"}) {
+    Batching batching;
+    batching.limits.max_slice_rows = 4;
+    Serve(batching);
+    model_->no_memory_in = where;
+    FakeRequest request(servable_, 10);
+    RunPredict(&request, milliseconds(0), {}, &workers_);
+    const Finished finished = request.WaitUntilFinished();
+    if (where == std::string("Split")) {  // the memory suffices for the whole request
+      EXPECT_TRUE(finished.status.ok());
+      EXPECT_EQ(finished.record.run_rows, 10);
+    } else {
+      EXPECT_EQ(finished.status.code, StatusCode::kResourceExhausted) << where;
+    }
+  }
+}
+
+TEST_F(PredictRunTest, ARequestWhoseCompanionsFailIsNotJoined) {
+  FakeRequest unreadable(servable_, 20);
+  unreadable.readable = false;
+  FakeRequest other(servable_, 20);
+  RunPredict(&unreadable, milliseconds(0), {{&other, milliseconds(1)}}, &workers_);
+  EXPECT_FALSE(unreadable.WaitUntilFinished().status.ok());
+  EXPECT_FALSE(other.WaitUntilFinished().record.joined);
+}
+
+TEST_F(PredictRunTest, RowsBeyondMaxBatchSizeAreRefused) {
+  Batching batching;
+  batching.limits.max_request_rows = 10;
+  Serve(batching);
+  FakeRequest request(servable_, 11);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  const Status status = request.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message, HasSubstr("Task size 11 is larger than maximum input batch size 10"));
+}
+
+TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
+  Learn(std::chrono::microseconds(10));
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  const Finished finished = request.WaitUntilFinished();
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_TRUE(finished.record.long_lane);
+  // one slice for each of two idle workers, and one for the worker that runs the request
+  EXPECT_GE(finished.record.slice_waits.size(), 3);
+  EXPECT_EQ(model_->slices_run, finished.record.slice_waits.size());
+  EXPECT_EQ(finished.record.run_requests, 0);
+}
+
+TEST_F(PredictRunTest, SlicesKeepToMaxSliceRows) {
+  Batching batching;
+  batching.limits.max_slice_rows = 4;
+  Serve(batching);
+  FakeRequest request(servable_, 10);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  EXPECT_EQ(request.WaitUntilFinished().record.slice_waits.size(), 3);
+}
+
+TEST_F(PredictRunTest, SlicesOfACancelledRequestAreDropped) {
+  Learn(std::chrono::microseconds(10));
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  FakeRequest request(servable_, 1000);
+  request.hung_up = true;
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
+  EXPECT_EQ(model_->slices_run, 0);
+  EXPECT_EQ(workers_.dropped(scheduling::DropReason::kCancelled), 1);
+}
+
+TEST_F(PredictRunTest, OnlyAShortRequestTakesCompanionsThatArriveWhileItIsRead) {
+  model_->can_be_split = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithWorkers(1));
+  std::promise<void> started, release;
+  workers.Submit(new scheduling::BlockingJob(&started, release.get_future().share()));
+  started.get_future().wait();
+  FakeRequest waiting(servable_, 20), large(servable_, 500), small(servable_, 20);
+  workers.Submit(&waiting);
+  ASSERT_EQ(workers.queued(), 1);
+  RunPredict(&large, milliseconds(0), {}, &workers);
+  EXPECT_FALSE(large.WaitUntilFinished().record.joined);
+  EXPECT_EQ(workers.queued(), 1);
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  EXPECT_TRUE(waiting.WaitUntilFinished().record.joined);
+  EXPECT_EQ(workers.queued(), 0);
+  release.set_value();
+}
+
+TEST_F(PredictRunTest, AnUnsplitLongRequestRunsAtLowPriority) {
+  model_->can_be_split = false;
+  model_->time_per_row = std::chrono::microseconds(10);
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
+  RunPredict(&first, milliseconds(0), {}, &workers);
+  EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has arrived
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_EQ(model_->WhereItRan(), "here");
+  RunPredict(&then, milliseconds(3), {}, &workers);
+  const Finished finished = then.WaitUntilFinished();
+  EXPECT_EQ(model_->WhereItRan(), "elsewhere");
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_GE(finished.record.queue_wait, milliseconds(3));
+  EXPECT_EQ(finished.record.run_rows, 1000);
+}
+
+TEST_F(PredictRunTest, ALowPriorityRequestIsSplitOnItsExtraThread) {
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  while (workers.idle_workers() < 2) std::this_thread::yield();
+  workers.short_requests().Note();
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(3), {}, &workers);
+  const Finished finished = request.WaitUntilFinished();
+  EXPECT_EQ(model_->WhereItRan(), "elsewhere");
+  EXPECT_TRUE(finished.status.ok());
+  EXPECT_TRUE(finished.record.long_lane);
+  EXPECT_GE(finished.record.slice_waits.size(), 2);
+}
+
+TEST_F(PredictRunTest, ALowPriorityRequestDoesNotRunWithOthers) {
+  model_->can_be_split = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.short_requests().Note();
+  FakeRequest small(servable_, 20), large(servable_, 1000), other(servable_, 20);
+  RunPredict(&small, milliseconds(0), {{&large, milliseconds(0)}, {&other, milliseconds(0)}},
+             &workers);
+  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  EXPECT_FALSE(large.WaitUntilFinished().record.joined);
+  EXPECT_TRUE(other.WaitUntilFinished().record.joined);
+}
+
+TEST_F(PredictRunTest, ACancelledLowPriorityRequestIsDropped) {
+  model_->can_be_split = false;
+  Learn(std::chrono::microseconds(10));
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.short_requests().Note();
+  FakeRequest request(servable_, 1000);
+  request.hung_up = true;
+  RunPredict(&request, milliseconds(0), {}, &workers);
+  EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
+  EXPECT_EQ(workers.dropped(scheduling::DropReason::kCancelled), 1);
+}
+
+TEST_F(PredictRunTest, ARequestBeyondTheMemoryLimitIsRefusedBeforeItRuns) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest attack(servable_, 1 << 20);
+  RunPredict(&attack, milliseconds(0), {}, &workers);
+  const Status status = attack.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message, HasSubstr("1048576 rows, 16 MiB of inputs"));
+  EXPECT_THAT(status.message, HasSubstr("--max_run_bytes is 1048576"));
+  EXPECT_EQ(model_->runs, 0);
+  FakeRequest small(servable_, 20);
+  RunPredict(&small, milliseconds(0), {}, &workers);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, ErrorsInARequestComeBeforeItsMemoryNeeds) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest wrong(servable_, int64_t{1} << 60, "wrong");
+  RunPredict(&wrong, milliseconds(0), {}, &workers);
+  const Status status = wrong.WaitUntilFinished().status;
+  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message, "a wrong input");
+  EXPECT_EQ(model_->runs, 0);
+}
+
+TEST_F(PredictRunTest, UnsplitLongRequestsLeaveAWorkerForShortOnes) {
+  model_->can_be_split = false;
+  Learn(milliseconds(1));  // an estimate of 1 s per 1000 rows
+  FakeRequest before(servable_, 1), first(servable_, 1000), second(servable_, 1000);
+  FakeRequest small(servable_, 1);
+  model_->time_per_row = milliseconds(1);
+  RunPredict(&before, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(before.WaitUntilFinished().status.ok());
+  model_->time_per_row = milliseconds(0);
+  std::promise<void> started, release;
+  model_->on_run = [&] {
+    if (model_->runs != 2) return;
+    started.set_value();
+    release.get_future().wait();
+  };
+  const auto submit = [&](FakeRequest* request) {
+    workers_.Submit(new CallingJob([=] { RunPredict(request, milliseconds(0), {}, &workers_); }));
+  };
+  submit(&first);
+  started.get_future().wait();
+  submit(&second);
+  submit(&small);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 3);
+  release.set_value();
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, MemoryNeedsAreLearnedFromSmallRequests) {
+  model_->can_be_split = false;
+  scheduling::WorkerPool workers(WithMemory(64 << 20));
+  FakeRequest first(servable_, 1 << 20), then(servable_, 1 << 20);
+  RunPredict(&first, milliseconds(0), {}, &workers);
+  EXPECT_EQ(first.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
+  LearnMemory(16 * 20, 2 * 16 * 20);
+  RunPredict(&then, milliseconds(0), {}, &workers);
+  EXPECT_TRUE(then.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, SlicesFitTheMemoryLimit) {
+  Learn(std::chrono::microseconds(0));
+  LearnMemory(16 * 20, 16 * 20);
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  FakeRequest request(servable_, 1 << 20);
+  workers.Submit(new CallingJob([&] { RunPredict(&request, milliseconds(0), {}, &workers); }));
+  EXPECT_TRUE(request.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 0);
+  EXPECT_GE(model_->slices_run, 32);  // each of the two workers may use half of the memory
+}
+
+TEST_F(PredictRunTest, ARequestWhoseSlicesFailRunsWholeWithinTheMemoryLimit) {
+  for (const bool is_enough : {true, false}) {
+    Batching batching;
+    batching.limits.max_slice_rows = 1000;
+    Serve(batching);
+    LearnMemory(16 * 20, 16 * 20);
+    model_->joins = false;
+    scheduling::WorkerPool workers(WithMemory(is_enough ? 1 << 20 : 1 << 16));
+    FakeRequest request(servable_, 10'000);
+    RunPredict(&request, milliseconds(0), {}, &workers);
+    const Status status = request.WaitUntilFinished().status;
+    EXPECT_GE(model_->slices_run, 10);
+    EXPECT_EQ(model_->runs, is_enough ? 1 : 0);
+    EXPECT_EQ(status.code, is_enough ? StatusCode::kOk : StatusCode::kResourceExhausted);
+  }
+}
+
+TEST_F(PredictRunTest, SmallRequestsRunWhileLargeOnesWaitForMemory) {
+  model_->can_be_split = false;
+  LearnMemory(16 * 20, 16 * 20);
+  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  std::promise<void> started, release;
+  model_->on_run = [&] {
+    if (model_->runs > 1) return;
+    started.set_value();
+    release.get_future().wait();
+  };
+  FakeRequest first(servable_, 40'000), second(servable_, 40'000), small(servable_, 20);
+  const auto submit = [&](FakeRequest* request) {
+    workers.Submit(
+        new CallingJob([=, &workers] { RunPredict(request, milliseconds(0), {}, &workers); }));
+  };
+  submit(&first);
+  started.get_future().wait();
+  submit(&second);
+  submit(&small);
+  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
+  EXPECT_EQ(model_->runs, 2);
+  release.set_value();
+  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
+}
+
+TEST_F(PredictRunTest, AColdRunTeachesNothing) {
+  model_->time_per_run = milliseconds(20);
+  FakeRequest first(servable_, 2);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  scheduling::CostEstimate& cost = servable_->Find("late")->request_class->cost();
+  EXPECT_EQ(cost.Of(20), milliseconds(0));
+  FakeRequest again(servable_, 2);
+  RunPredict(&again, milliseconds(0), {}, &workers_);
+  again.WaitUntilFinished();
+  EXPECT_GE(cost.Of(2), milliseconds(20));
+}
+
+// The first run includes compilation, so its time must not count as the cost of a row.
+TEST_F(PredictRunTest, AfterAColdRunTheFirstSliceIsAsLargeAsForUnknownCost) {
+  model_->time_per_run = milliseconds(50);
+  FakeRequest first(servable_, 1);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  model_->time_per_run = milliseconds(0);
+  workers_.short_requests().Note();
+  FakeRequest huge(servable_, 262'144);
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
+  EXPECT_GT(model_->first_slice_rows, scheduling::kRowsToLearnFrom / 2);
+}
+
+TEST_F(PredictRunTest, ALargeRequestIsSplitOnceItsCostIsKnown) {
+  model_->time_per_run = milliseconds(50);
+  FakeRequest first(servable_, 20), large(servable_, 1000), then(servable_, 1000);
+  RunPredict(&first, milliseconds(0), {}, &workers_);
+  first.WaitUntilFinished();
+  model_->time_per_run = std::chrono::microseconds(0);
+  model_->time_per_row = std::chrono::microseconds(20);
+  RunPredict(&large, milliseconds(0), {}, &workers_);
+  large.WaitUntilFinished();
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  RunPredict(&then, milliseconds(0), {}, &workers_);
+  EXPECT_GT(then.WaitUntilFinished().record.slice_waits.size(), 1);
+}
+
+TEST_F(PredictRunTest, AWrongEstimateIsCorrectedWhileARequestRuns) {
+  Learn(milliseconds(50));
+  workers_.short_requests().Note();
+  FakeRequest huge(servable_, 262'144);
+  RunPredict(&huge, milliseconds(0), {}, &workers_);
+  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
+  EXPECT_LE(model_->slices_run, 262'144 / 100);  // the estimate asks for slices of one row
+}
+
+TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
+  scheduling::CostEstimate& cost = servable_->Find("late")->request_class->cost();
+  const auto run_together = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      FakeRequest first(servable_, 20), other(servable_, 20);
+      RunPredict(&first, milliseconds(0), {{&other, milliseconds(0)}}, &workers_);
+      EXPECT_TRUE(other.WaitUntilFinished().record.joined);
+    }
+  };
+  const auto estimate = [&](Clock::duration wrong) {
+    for (int i = 0; i < 200; ++i) cost.Observe(20, wrong);
+  };
+  model_->time_per_row = std::chrono::microseconds(100);
+  servable_->Find("late")->request_class->NoteRun();
+  run_together(1);  // the cost is still unknown
+  EXPECT_GE(cost.Of(20), milliseconds(2));
+  estimate(std::chrono::microseconds(20));
+  run_together(20);
+  EXPECT_GE(cost.Of(20), milliseconds(1));
+  estimate(std::chrono::seconds(100));
+  run_together(20);
+  EXPECT_LE(cost.Of(20), std::chrono::seconds(50));
+}
+
+TEST_F(PredictRunTest, SlicesTeachTheCostOfTheirRows) {
+  Batching batching;
+  batching.limits.max_slice_rows = 400;
+  Serve(batching);
+  servable_->Find("late")->request_class->NoteRun();
+  model_->time_per_row = milliseconds(1);
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  EXPECT_GE(request.WaitUntilFinished().record.slice_waits.size(), 3);
+  EXPECT_GE(servable_->Find("late")->request_class->cost().Of(1000), milliseconds(900));
+}
+
+TEST_F(PredictRunTest, TheCostFollowsTheSizeIfThereIsOne) {
+  servable_->Find("late")->request_class->NoteRun();
+  model_->size_of_row = 100;
+  model_->time_per_row = milliseconds(1);
+  FakeRequest request(servable_, 20);
+  RunPredict(&request, milliseconds(0), {}, &workers_);
+  request.WaitUntilFinished();
+  EXPECT_GE(servable_->Find("late")->request_class->cost().Of(2000), milliseconds(20));
+  EXPECT_LT(servable_->Find("late")->request_class->cost().Of(20), milliseconds(20));
+}
+
+TEST_F(PredictRunTest, LargeRowsAreSplitIntoSmallerSlices) {
+  Learn(std::chrono::microseconds(1));
+  model_->time_per_row = std::chrono::microseconds(1);
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  FakeRequest small(servable_, 200), large(servable_, 200);
+  RunPredict(&small, milliseconds(0), {}, &workers_);
+  small.WaitUntilFinished();
+  EXPECT_EQ(model_->slices_run, 0);
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  model_->size_of_row = 100;  // makes the request take 20 ms
+  RunPredict(&large, milliseconds(0), {}, &workers_);
+  EXPECT_GT(large.WaitUntilFinished().record.slice_waits.size(), 1);
+}
+
+TEST_F(PredictRunTest, PreemptionOfALowPriorityRequestIsNotItsCost) {
+  model_->can_be_split = false;
+  Learn(std::chrono::microseconds(10));
+  const auto before = servable_->Find("late")->request_class->cost().Of(1000);
+  model_->time_per_row = milliseconds(1);  // the run sleeps, which takes no CPU time
+  scheduling::WorkerPool workers(WithLongRequestsNice());
+  workers.short_requests().Note();
+  FakeRequest request(servable_, 1000);
+  RunPredict(&request, milliseconds(0), {}, &workers);
+  request.WaitUntilFinished();
+  EXPECT_LE(servable_->Find("late")->request_class->cost().Of(1000), before);
+}
+
+TEST_F(PredictRunTest, APaddedRequestIsSplitOnlyBeyondTheLargestSlice) {
+  Batching batching;
+  batching.rules.allowed_batch_sizes = {1000};
+  Serve(batching);
+  Learn(std::chrono::microseconds(10));
+  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  FakeRequest whole(servable_, 1000);
+  RunPredict(&whole, milliseconds(0), {}, &workers_);
+  EXPECT_EQ(whole.WaitUntilFinished().record.run_rows, 1000);
+  EXPECT_EQ(model_->slices_run, 0);
+}
+
+TEST_F(PredictRunTest, TheProfileHasClassRowsAndCost) {
+  Learn(std::chrono::microseconds(10));
+  FakeRequest request(servable_, 1000);
+  scheduling::JobProfile profile;
+  DescribePredict(&request, &profile);
+  EXPECT_EQ(profile.request_class, servable_->Find("late")->request_class.get());
+  EXPECT_EQ(profile.group, 1);
+  EXPECT_EQ(profile.rows, 1000);
+  EXPECT_NEAR(std::chrono::duration<double>(profile.cost).count(), 0.01, 0.001);
+}
+
+TEST_F(PredictRunTest, ARequestIsPlannedOnce) {
+  FakeRequest first(servable_, 20);
+  FakeRequest second(servable_, 30);
+  scheduling::JobProfile profile;
+  for (FakeRequest* const request : {&first, &second, &first}) DescribePredict(request, &profile);
+  RunPredict(&first, milliseconds(0), {{&second, milliseconds(0)}}, &workers_);
+  EXPECT_TRUE(second.WaitUntilFinished().record.joined);
+  EXPECT_EQ(model_->profiles, 2);
+}
+
+TEST_F(PredictRunTest, ClaimedRowsAreBounded) {
+  Learn(std::chrono::microseconds(10));
+  FakeRequest request(servable_, INT64_MAX);
+  scheduling::JobProfile profile;
+  DescribePredict(&request, &profile);
+  EXPECT_EQ(profile.rows, scheduling::JobProfile::kMaxRows);
+  EXPECT_GT(profile.cost, milliseconds(0));
+}
+
+TEST_F(PredictRunTest, ARequestThatWillBeRefusedHasAnEmptyProfile) {
+  Batching batching;
+  batching.limits.max_request_rows = 10;
+  Serve(batching);
+  FakeRequest request(servable_, 11);
+  scheduling::JobProfile profile;
+  DescribePredict(&request, &profile);
+  EXPECT_EQ(profile.request_class, nullptr);
+  EXPECT_EQ(profile.rows, 0);
+}
+
+// Records the observer of its runs.
+class ObservedModel final : public ModelWithoutGraph {
+ public:
+  void ObserveRuns(engine::RunObserver* observer) const override {
+    ++times_set;
+    observer_ = observer;
+  }
+  engine::RunObserver* observer() const { return observer_; }
+
+  mutable int times_set = 0;
+
+ private:
+  mutable engine::RunObserver* observer_ = nullptr;
+};
+
+struct Counter final : engine::RunObserver {
+  void OnStage(const engine::StageRun& run) override { rows += run.rows; }
+  int64_t rows = 0;
+};
+
+TEST(ObservedRunTest, EveryTracedRequestSeesTheStages) {
+  const ObservedModel model;
+  Counter first, second;
+  {
+    ObservedRun run(model);
+    run.Add(&first);
+    run.Add(nullptr);
+    run.Add(&second);
+    model.observer()->OnStage({"user", {}, {}, 3, 0});
+  }
+  EXPECT_EQ(model.observer(), nullptr);
+  EXPECT_EQ(first.rows, 3);
+  EXPECT_EQ(second.rows, 3);
+}
+
+TEST(ObservedRunTest, WithoutTracedRequestsTheModelIsNotObserved) {
+  const ObservedModel model;
+  { ObservedRun(model).Add(nullptr); }
+  EXPECT_EQ(model.times_set, 0);
+}
+
+TEST(PaddingBytesTest, ListsArePaddedToTheLongest) {
+  DecodedRequest one, other;
+  const auto add = [](DecodedRequest* request, const char* name, std::vector<int64_t> dims) {
+    Column* const column = request->AddColumn(name);
+    column->dtype = DT_FLOAT;
+    column->dims = std::move(dims);
+  };
+  add(&one, "id", {20});
+  add(&one, "history", {1, 1000});
+  add(&other, "history", {1, 10});
+  add(&other, "id", {30});
+  EXPECT_EQ(PaddingBytes({{&one, 20}, {&other, 30}}), 30 * (1000 - 10) * 4);
+  EXPECT_EQ(PaddingBytes({{&one, 20}, {&one, 20}}), 0);
+}
+
+}  // namespace
+}  // namespace colcast::inference
