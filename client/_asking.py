@@ -112,7 +112,7 @@ class Asking:
         return schema
 
     def _can(self, reply: Reply) -> frozenset[str]:
-        """What the server can do; nothing if it says nothing, as stock TensorFlow Serving."""
+        """What the server announced that it can do; else what the `fork` setting implies."""
         said = reply.metadata.get(_CAN, "")
         if isinstance(said, str) and said:
             return frozenset(word.strip() for word in said.split(","))

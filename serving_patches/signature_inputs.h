@@ -72,7 +72,7 @@ class SignatureInputs {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
     // How many bytes the tensors of a request may take beyond those that were sent.
     int64_t max_expanded_bytes = int64_t{1} << 30;
-    // What messages call that limit. Must outlive the SignatureInputs.
+    // The limit's name in error messages. Must outlive the SignatureInputs.
     absl::string_view max_expanded_bytes_setting = "max_expanded_bytes";
   };
 

@@ -58,7 +58,7 @@ class Built:
 
     Attributes:
         message: the PredictRequest's bytes.
-        target: how it is written; never "auto".
+        target: the request's form, see `Target`; "auto" is already resolved.
         signature: the signature it calls.
         rows: N, the number of candidates.
         unused: number of columns left out because the signature does not use them.

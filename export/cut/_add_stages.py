@@ -115,7 +115,10 @@ class _Adding:
         return report
 
     def _cut(self, domains: Sequence[str]) -> Cut:
-        """Cuts and finds the states. Raises DomainsWithoutStage if domains cannot have a stage."""
+        """Cuts the graph into stages and finds their states.
+
+        Raises DomainsWithoutStage if domains cannot have a stage.
+        """
         self._cuts += 1
         again = f"/again_{self._cuts}" if self._cuts > 1 else ""
         cut = Cut(self._model, domains, again)

@@ -21,7 +21,7 @@ from colcast.export.graph._errors import ExportError
 from colcast.export.graph._findings import Probe
 from colcast.export.graph._requests import Array, Request, Requests
 
-# The numbers of candidates of the requests; each is also tried with fewer of its candidates.
+# Candidates per trial request. Each request is also tried with fewer of them.
 _DRAWN = (64, 7, 64, 2)
 _TIMED_ROWS = 100
 _OF_FLOATS = (

@@ -44,7 +44,7 @@ class Server {
     return shared_->poller->AllOf<Connection>();
   }
   void EndListening();
-  // Returns when handlers have released all calls that were cut off.
+  // Closes all connections, calls `on_cut`, and waits until handlers have released the calls.
   void CloseAll(const std::function<void()>& on_cut = [] {});
 
   const std::shared_ptr<Shared> shared_;

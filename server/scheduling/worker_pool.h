@@ -57,7 +57,7 @@ class IdleWorkers {
     bool woken = false;
   };
 
-  // `events` must outlive this object, or is null if workers wait only for jobs.
+  // `events` may be null if workers wait only for jobs; otherwise it must outlive this object.
   explicit IdleWorkers(EventSource* events) : events_(events) {}
 
   // The number of idle workers that have not been woken.

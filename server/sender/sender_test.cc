@@ -165,7 +165,7 @@ Outcome FourCalls() {
 }
 const Job kJob{{"a"}, {{0, 0}, {0.5, 0}, {1, 0}, {1, 0}}};
 
-TEST(FiguresTest, LatenciesCountFromWhenACallWasDueAndLeaveErrorsOut) {
+TEST(FiguresTest, LatenciesStartWhenACallIsDueAndExcludeErrors) {
   const std::string figures = Figures(kJob, FourCalls());
   EXPECT_THAT(figures, HasSubstr(R"("calls":4,"answered":3,"seconds":2.0)"));
   EXPECT_THAT(figures, HasSubstr(R"("latency_ms":{"p50":500.0,"p95":750.0,"p99":750.0})"));

@@ -75,7 +75,7 @@ def test_new_signature_can_be_the_default(two_signatures, tmp_path):
     np.testing.assert_array_equal(former, [6, -3])
 
 
-def test_a_default_that_is_not_a_new_signature(two_signatures, tmp_path):
+def test_a_default_that_is_not_a_new_signature_is_refused(two_signatures, tmp_path):
     with pytest.raises(ExportError, match="'shift' is not a new signature; new ones are columnar"):
         export_saved_model(two_signatures, tmp_path / "out", default="shift")
     assert not (tmp_path / "out").exists()

@@ -135,7 +135,7 @@ def test_signatures_that_do_not_agree(tmp_path):
     assert "two signatures declare feature 'year' differently" in said
 
 
-def test_an_existing_version(table, movies):
+def test_an_existing_version_is_refused(table, movies):
     with pytest.raises(ItemTableError, match="table/1 exists already"):
         build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table, version=1)
     assert build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table) == table / "2"

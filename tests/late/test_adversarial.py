@@ -201,7 +201,7 @@ def test_control_flow_of_both_kinds_stays_at_n_rows(model: Any, build: Any, vers
     assert "control flow" in " ".join(built.report.refused.values())
 
 
-def test_random_op_that_shows_is_refused(model: Any) -> None:
+def test_a_random_op_that_changes_the_output_is_refused(model: Any) -> None:
     def build(c: dict[str, Any]) -> dict[str, Any]:
         return _score(c["u"] + tf.random.uniform(tf.shape(c["u"])), c)
 

@@ -105,7 +105,7 @@ def test_a_movies_mean_counts_everybodys_earlier_ratings(tiny: MovieLens):
     assert (item["movie_mean_rating"], item["movie_rating_count"]) == (pytest.approx(mean(5)), 1)
 
 
-def test_ratings_of_the_same_second_see_nothing_of_each_other(tiny: MovieLens):
+def test_ratings_of_the_same_second_do_not_use_each_other(tiny: MovieLens):
     seen = impressions(tiny)
     same_second = [seen[tiny.ratings[2]], seen[tiny.ratings[3]]]
     assert [one.user["user_liked"] for one in same_second] == [[1], [1]]

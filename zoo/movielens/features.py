@@ -41,7 +41,7 @@ class _Mean:
 
     @property
     def value(self) -> float:
-        """The mean, closer to 3.5 stars while there are few ratings."""
+        """The mean rating, pulled toward 3.5 stars while there are few ratings."""
         return (self.total + _PRIOR_RATINGS * _PRIOR_STARS) / (self.count + _PRIOR_RATINGS)
 
 

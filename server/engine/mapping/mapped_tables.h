@@ -34,8 +34,8 @@ struct MappedTable {
   const char* data() const { return file->bytes().data() + offset; }
 };
 
-// Reads the whole table, even if its file was touched. Returns DATA_LOSS, which the file remembers,
-// if its bytes differ from those saved; CANCELLED if `stop` is set.
+// Reads the whole table, even if its file was touched. Returns DATA_LOSS, and marks the file as
+// failed, if the bytes do not match the saved checksum; CANCELLED if `stop` is set.
 absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {

@@ -91,7 +91,7 @@ class Program {
   // Whether the program can run the batch, judged by its form and shapes.
   virtual bool Accepts(const Batch& batch) const = 0;
 
-  // Positions of the inputs that hold the lengths of lists whose longest one in a run affects the
+  // Positions of the inputs with lengths of lists. The longest of these lists in a run affects the
   // program's results.
   virtual std::vector<int> own_lengths() const = 0;
 

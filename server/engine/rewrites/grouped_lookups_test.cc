@@ -290,7 +290,7 @@ class RandomFeatures {
 
 class GroupedLookupsBits : public ::testing::TestWithParam<int> {};
 
-TEST_P(GroupedLookupsBits, AreTensorFlows) {
+TEST_P(GroupedLookupsBits, EqualTheOriginalGraphs) {
   RandomFeatures features(GetParam());
   const auto original = Start(features.graph);
   const auto rewritten = Start(Rewritten(features.graph, features.lookups));
