@@ -76,9 +76,6 @@ class AdmittedJob final : public scheduling::Job {
 };
 
 void RunAlone(AdmittedRequest one, WorkerPool* workers) {
-  if (Status late = CheckDeadline(one, workers->options().num_workers); !late.ok()) {
-    return one.member->Finish(late, nullptr);
-  }
   const Clock::duration cost = one.cost;
   const bool is_long = cost > workers->options().longest_slice;
   one.member->record()->long_lane = is_long;

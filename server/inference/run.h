@@ -84,10 +84,6 @@ scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted);
 // Returns the error for a request that can never get the memory it needs.
 Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& workers);
 
-// Returns DEADLINE_EXCEEDED for a request with much input that would take far longer than its
-// client waits.
-Status CheckDeadline(const AdmittedRequest& admitted, int num_workers);
-
 // Describes the request for the queue.
 scheduling::JobProfile JobProfileOf(const AdmittedRequest& admitted);
 
@@ -136,10 +132,7 @@ class MeasuredRun {
 
   // Call after a successful run.
   void Learn(int64_t size, int64_t input_bytes) {
-    if (counts_) {
-      of_->cost().Observe(size, busy_.Elapsed());
-      of_->NoteBytes(size, input_bytes);
-    }
+    if (counts_) of_->cost().Observe(size, busy_.Elapsed());
     LearnMemory(input_bytes);
   }
   void LearnMemory(int64_t input_bytes) {

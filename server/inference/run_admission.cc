@@ -31,8 +31,6 @@ Status FillAndPlan(PredictMember* member) {
   engine::RequestProfile& profile = planned.plan->profile;
   profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);
   if (profile.size == 0) profile.size = profile.rows;
-  profile.size = std::min<int64_t>(JobProfile::kMaxRows, member->signature()->request_class->SizeOf(
-                                                             profile.size, profile.input_bytes));
   return status;
 }
 
@@ -100,9 +98,6 @@ std::string LargestInput(const DecodedRequest& request, int64_t rows) {
   return "input \"" + Readable(largest->name) + "\" of shape " + ShapeName(largest->dims);
 }
 
-// A run of unknown cost is assumed to be long if its input has at least this size.
-constexpr int64_t kMuchInput = 1 << 20;
-
 }  // namespace
 
 scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted) {
@@ -115,23 +110,6 @@ Status Refusal(const AdmittedRequest& admitted, const scheduling::WorkerPool& wo
                                 workers.options().memory.max_bytes);
   status.message += "; the largest is " + LargestInput(admitted.member->request(), profile.rows);
   return status;
-}
-
-Status CheckDeadline(const AdmittedRequest& admitted, int num_workers) {
-  constexpr int kTimes = 2;  // estimates are rough
-  const engine::RequestProfile& profile = admitted.profile();
-  const Clock::time_point deadline = admitted.member->job()->deadline();
-  if (profile.input_bytes < kMuchInput || deadline == Clock::time_point::max()) return OkStatus();
-  const Clock::duration left = deadline - Clock::now();
-  const int at_once = profile.can_be_split ? num_workers : 1;
-  if (admitted.cost / (kTimes * at_once) <= left) return OkStatus();
-  const auto milliseconds = [](Clock::duration time) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-  };
-  return Error(StatusCode::kDeadlineExceeded, "the request's ", profile.rows, " rows, ",
-               profile.input_bytes >> 20, " MiB of inputs as tensors, are estimated to take ",
-               milliseconds(admitted.cost), " ms, but its deadline is in ", milliseconds(left),
-               " ms; the largest is ", LargestInput(admitted.member->request(), profile.rows));
 }
 
 bool Admit(PredictMember* member, Clock::duration waited, AdmittedRequest* admitted) {
@@ -165,7 +143,9 @@ namespace {
 constexpr Clock::duration kLong =
     scheduling::RequestQueue::kLongestHandicap / scheduling::RequestQueue::kAgeing;
 
-constexpr std::chrono::seconds kUnknown(6);  // assumed of a run with much input
+// A run of unknown cost is assumed to be long if its input has at least this size.
+constexpr int64_t kMuchInput = 1 << 20;
+constexpr std::chrono::seconds kUnknown(6);
 
 }  // namespace
 

@@ -258,18 +258,6 @@ TEST_F(PredictRunTest, JoinedRequestsHaveTheirOwnStatusAndTheFirstRecordsTheRun)
   EXPECT_EQ(of_last.record.run_requests, 0);
 }
 
-TEST_F(PredictRunTest, AHugeRequestThatWouldTakeFarLongerThanItsClientWaitsIsRefused) {
-  Learn(milliseconds(1));
-  FakeRequest huge(servable_, 1 << 20, "history");
-  huge.deadline_at = Clock::now() + std::chrono::seconds(60);
-  RunPredict(&huge, milliseconds(0), {}, &workers_);
-  const Status status = huge.WaitUntilFinished().status;
-  EXPECT_EQ(status.code, StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(status.message, testing::HasSubstr("estimated to take 1048576 ms"));
-  EXPECT_THAT(status.message, testing::HasSubstr("input \"history\" of shape [1048576]"));
-  EXPECT_EQ(model_->runs + model_->slices_run, 0);
-}
-
 TEST_F(PredictRunTest, ARequestWithoutMemoryFailsAlone) {
   FakeRequest huge(servable_, 20, "huge");
   RunPredict(&huge, milliseconds(0), {}, &workers_);

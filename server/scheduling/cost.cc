@@ -190,23 +190,6 @@ int64_t MemoryEstimate::Of(int64_t input_bytes) const {
   return static_cast<int64_t>(std::min(kMostBytes, At(static_cast<double>(input_bytes))));
 }
 
-int64_t RequestClass::SizeOf(int64_t rows, int64_t input_bytes) const {
-  constexpr double kUnusual = 64;
-  const double usual = row_bytes_.load(std::memory_order_relaxed);
-  const auto bytes = static_cast<double>(input_bytes);
-  const bool is_usual = usual == 0 || bytes <= kUnusual * usual * static_cast<double>(rows);
-  return is_usual ? rows : static_cast<int64_t>(bytes / usual);
-}
-
-void RequestClass::NoteBytes(int64_t rows, int64_t input_bytes) {
-  if (rows < 1) return;
-  constexpr double kWeight = 0.05;
-  const double bytes = static_cast<double>(input_bytes) / static_cast<double>(rows);
-  const double usual = row_bytes_.load(std::memory_order_relaxed);
-  row_bytes_.store(usual == 0 ? bytes : usual + kWeight * (bytes - usual),
-                   std::memory_order_relaxed);
-}
-
 namespace {
 
 // Smaller runs do not query the available memory, because the query reads files.

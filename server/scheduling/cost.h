@@ -192,18 +192,11 @@ class RequestClass {
 
   JoinedShare& joined() { return joined_; }
 
-  // The size that determines a request's cost: its rows or, if these have far more bytes than usual
-  // (a list whose shape asks for a million values), as many usual rows as have its bytes.
-  int64_t SizeOf(int64_t rows, int64_t input_bytes) const;
-  // Call after a run of this size.
-  void NoteBytes(int64_t rows, int64_t input_bytes);
-
  private:
   const BatchLimits limits_;
   CostEstimate cost_;
   MemoryEstimate memory_;
   std::atomic<bool> warm_{false};
-  std::atomic<double> row_bytes_{0};
   JoinedShare joined_;
 };
 

@@ -280,15 +280,6 @@ TEST(MemoryEstimateTest, AnyNumberOfBytesHasAnEstimate) {
 
 using Answer = RunMemory::Answer;
 
-TEST(RequestClassTest, ARowWithFarMoreBytesThanUsualCountsAsManyRows) {
-  RequestClass of({});
-  EXPECT_EQ(of.SizeOf(1, 1 << 30), 1) << "nothing has run";
-  for (int i = 0; i < 10; ++i) of.NoteBytes(20, 20 * 1000);
-  EXPECT_EQ(of.SizeOf(20, 20 * 1000), 20);
-  EXPECT_EQ(of.SizeOf(20, 20 * 60'000), 20) << "lists differ";
-  EXPECT_EQ(of.SizeOf(1, 512'000'000), 512'000);
-}
-
 TEST(RunMemoryTest, RunningRequestsShareTheMemory) {
   RunMemory memory({/*max_bytes=*/100});
   {

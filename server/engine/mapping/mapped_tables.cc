@@ -98,6 +98,10 @@ absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop) {
   return absl::OkStatus();
 }
 
+MappedTables::~MappedTables() {
+  for (const auto& file : files_) file->RemoveModel();
+}
+
 absl::StatusOr<RefCountPtr<MappedTables>> MappedTables::In(tensorflow::ResourceMgr* resources) {
   MappedTables* found = nullptr;
   const auto make = [](MappedTables** made) {
@@ -163,6 +167,7 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   tables_[used->data()] = used;
   if (std::find(files_.begin(), files_.end(), used->file) == files_.end()) {
     files_.push_back(used->file);
+    used->file->AddModel();
   }
   *tensor =
       Tensor(entry.dtype(), shape, RefCountPtr<tensorflow::TensorBuffer>(new MappedBuffer(used)));
@@ -199,7 +204,9 @@ void MappedTables::Drop(const MappedTable& table) {
   tables_.erase(table.data());
   const bool is_used = std::any_of(tables_.begin(), tables_.end(),
                                    [&](const auto& other) { return other.second->file == file; });
-  if (!is_used) files_.erase(std::remove(files_.begin(), files_.end(), file), files_.end());
+  if (is_used) return;
+  files_.erase(std::remove(files_.begin(), files_.end(), file), files_.end());
+  file->RemoveModel();
 }
 
 absl::Status MappedTables::Check() const {

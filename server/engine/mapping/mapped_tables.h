@@ -40,6 +40,8 @@ absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {
  public:
+  ~MappedTables() override;
+
   // The tables of a session; created if there are none.
   static absl::StatusOr<tensorflow::core::RefCountPtr<MappedTables>> In(
       tensorflow::ResourceMgr* resources);

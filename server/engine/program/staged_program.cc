@@ -147,7 +147,8 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
 }
 
 void StagedProgram::End(Scratch* scratch) const {
-  for (Stage::Rows& rows : scratch->rows) Stage::End(&rows);
+  // Those of other programs may be left over from a run that threw.
+  for (size_t i = 0; i < domains_.size(); ++i) Stage::End(&scratch->rows[i]);
   for (std::vector<int64_t>& merged : scratch->merged) {
     const FreeIfLarge free_merged(&merged);
   }
