@@ -63,8 +63,9 @@ def _channels_last(op: Op) -> None:
 
 
 def _sizes(op: Op) -> Fact | None:
-    """Sizes multiplied, or at least 0; the number of row splits less 1, which is that of rows."""
-    if op.type not in ("Maximum", "Mul", "Sub") or all(fact.kind != "size" for fact in op.ins):
+    """Sizes multiplied, divided by themselves, or at least 0; row splits less 1 are rows."""
+    ops = ("FloorDiv", "Maximum", "Mul", "Sub")
+    if op.type not in ops or all(fact.kind != "size" for fact in op.ins):
         return None
     known = (fact.kind == "size" or op.value(i) is not None for i, fact in enumerate(op.ins))
     if any(len(fact.axes) > 1 for fact in op.ins) or not all(known):
@@ -75,6 +76,8 @@ def _sizes(op: Op) -> Fact | None:
         pairs = zip(*(x * (longer if len(x) == 1 else 1) for x in (one, other)), strict=True)
         axes = () if all(not fact.axes for fact in op.ins) else (dim(longer),)
         return Fact("size", axes, sizes=tuple(dim(*flat(pair)) for pair in pairs))
+    if op.type == "FloorDiv" and one == other and None not in one:
+        return replace(op.ins[0], sizes=((),) * len(one))
     if op.type == "Maximum" and [(0,)] in (one, other):
         return op.ins[one == [(0,)]]
     of_splits = len(found := flat(one)) == 1 and str(found[0]).startswith("splits:")

@@ -287,5 +287,5 @@ def test_each_step_of_an_export_is_reported(tmp_path: Path) -> None:
     steps: list[str] = []
     export(model, tmp_path / "out", progress=steps.append)
     assert [step.partition(":")[0] for step in steps[1:]] == [
-        *("columnar", "columnar", "columnar_late", "columnar_exact", "columnar", "columnar")
+        *("columnar", "columnar", "columnar", "columnar_late", "columnar_exact", "columnar")
     ]

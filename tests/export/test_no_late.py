@@ -76,7 +76,7 @@ def export(folder: Path, *options: str) -> tuple[int, str, dict[str, Any]]:
     file = output / "assets.extra" / "colcast.json"
     return (
         ran.exit_code,
-        ran.output,
+        " ".join(ran.output.split()),  # lines are as wide as the terminal
         json.loads(file.read_text())["signatures"] if file.exists() else {},
     )
 

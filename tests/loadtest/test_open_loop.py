@@ -127,7 +127,7 @@ def test_a_missing_sender_is_named_with_the_package_that_has_it(
 ):
     monkeypatch.delenv("COLCAST_MODEL_SERVER", raising=False)
     monkeypatch.setattr("colcast.server._executable._folders", lambda: [tmp_path])
-    with pytest.raises(ServerNotBuiltError, match=r"colcast_sender not found.*colcast-server"):
+    with pytest.raises(ServerNotBuiltError, match=r"colcast_sender not found.*colcast_server"):
         OpenLoop("127.0.0.1:1").run(REQUESTS, at(0.0))
 
 

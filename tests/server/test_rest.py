@@ -281,7 +281,7 @@ def target(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> str:
 
 
 def test_the_page_has_commands() -> None:
-    assert len(CALLS) == 4
+    assert len(CALLS) == 3
 
 
 @pytest.mark.parametrize(("command", "answer"), CALLS)
