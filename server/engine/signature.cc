@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -61,16 +62,22 @@ bool AreNatural(const Input& lengths) {
   return all >= 0;
 }
 
-// Returns INVALID_ARGUMENT, with the list's name and row, for a negative length.
-absl::Status CheckLengths(const Input& input) {
+// Returns INVALID_ARGUMENT, with the list's name and row, for a negative length and for one beyond
+// the width of `list`, which may be null: graphs allocate what the lengths say.
+absl::Status CheckLengths(const Input& input, const Input* list) {
+  const bool has_width = list != nullptr && list->dims().size() > 1;
   std::vector<int64_t> lengths;
-  if (AreNatural(input) || !ReadLengths(input, &lengths)) return absl::OkStatus();
-  const auto wrong =
-      std::find_if(lengths.begin(), lengths.end(), [](int64_t length) { return length < 0; });
+  if ((!has_width && AreNatural(input)) || !ReadLengths(input, &lengths)) return absl::OkStatus();
+  const int64_t most = has_width ? list->dims()[1] : std::numeric_limits<int64_t>::max();
+  const auto wrong = std::find_if(lengths.begin(), lengths.end(),
+                                  [most](int64_t length) { return length < 0 || length > most; });
   if (wrong == lengths.end()) return absl::OkStatus();
+  const std::string expected =
+      *wrong < 0 ? "0 or more"
+                 : absl::StrCat("at most ", most, ", the width of \"", list->name(), "\"");
   return absl::InvalidArgumentError(absl::StrCat("input \"", input.name(), "\": row ",
                                                  wrong - lengths.begin(), " has the length ",
-                                                 *wrong, ", expected 0 or more"));
+                                                 *wrong, ", expected ", expected));
 }
 
 }  // namespace
@@ -244,8 +251,12 @@ absl::Status Signature::Receive(const DecodedRequest& request, ReceivedRequest* 
     int& position = received->positions[received->inputs.size() - 1];
     position = inputs_.Find(column.name, position);
     received->Add(input, position);
-    if (position < 0 || !lists_.IsLengths(position)) continue;
-    if (absl::Status status = CheckLengths(input); !status.ok()) return status;
+  }
+  for (size_t i = 0; i < declared; ++i) {
+    const int of = lists_.LengthsOf(i);
+    if (of < 0 || received->columns[of] == nullptr) continue;
+    absl::Status status = CheckLengths(*received->columns[of], received->columns[i]);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -141,7 +141,7 @@ TEST_F(SignatureRunTest, RequestsBeyondLimitsAreRefused) {
   EXPECT_TRUE(Run(inputs).ok());
 }
 
-TEST_F(SignatureRunTest, ANegativeLengthIsRefusedByName) {
+TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
   for (const char* const name : {"list", "list/length"}) {
     Declare(name, &(*signature_.mutable_inputs())[name]);
   }
@@ -159,6 +159,11 @@ TEST_F(SignatureRunTest, ANegativeLengthIsRefusedByName) {
   EXPECT_TRUE(receive(lists, Int64Input("list/length", {0, 3})).ok());
   EXPECT_EQ(receive(lists, wrong).message(),
             "input \"list/length\": row 1 has the length -5, expected 0 or more");
+  const std::string list = FloatInput("list", {2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_TRUE(receive(lists, list + Int64Input("list/length", {0, 3})).ok());
+  EXPECT_EQ(receive(lists, Int64Input("list/length", {3, int64_t{1} << 40}) + list).message(),
+            "input \"list/length\": row 1 has the length 1099511627776, expected at most 3, the "
+            "width of \"list\"");
   EXPECT_TRUE(receive(RowRecord(), wrong).ok());                  // no list is recorded
   EXPECT_TRUE(receive(lists, Int64Input("unknown", {-5})).ok());  // Plan() refuses it
   const std::string one_row = VarintField(1, DT_INT64) + BytesField(2, BytesField(2, "\x08\x01"));
