@@ -45,30 +45,30 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   return traits;
 }
 
-// Whether all lengths are 0 or more. Checks only the usual encoding; false for any other one.
-bool AreNatural(const Input& lengths) {
+// Whether all lengths are from 0 to `most`; false, too, for any encoding but the usual one.
+bool AreWithin(const Input& lengths, int64_t most) {
   const Bytes& content = lengths.column().values.tensor_content;
   const auto count = static_cast<size_t>(lengths.count());
   if (lengths.dtype() != tensorflow::DT_INT64 || !content.contiguous() ||
       content.size() != count * sizeof(int64_t)) {
     return false;
   }
-  int64_t all = 0;  // negative if any length is
+  bool are_within = true;
   for (size_t i = 0; i < count; ++i) {
-    int64_t length;
+    uint64_t length;  // more than any `most` if it is negative
     std::memcpy(&length, content.data() + i * sizeof(length), sizeof(length));
-    all |= length;
+    are_within &= length <= static_cast<uint64_t>(most);
   }
-  return all >= 0;
+  return are_within;
 }
 
 // Returns INVALID_ARGUMENT, with the list's name and row, for a negative length and for one beyond
 // the width of `list`, which may be null: graphs allocate what the lengths say.
 absl::Status CheckLengths(const Input& input, const Input* list) {
   const bool has_width = list != nullptr && list->dims().size() > 1;
-  std::vector<int64_t> lengths;
-  if ((!has_width && AreNatural(input)) || !ReadLengths(input, &lengths)) return absl::OkStatus();
   const int64_t most = has_width ? list->dims()[1] : std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> lengths;
+  if (AreWithin(input, most) || !ReadLengths(input, &lengths)) return absl::OkStatus();
   const auto wrong = std::find_if(lengths.begin(), lengths.end(),
                                   [most](int64_t length) { return length < 0 || length > most; });
   if (wrong == lengths.end()) return absl::OkStatus();

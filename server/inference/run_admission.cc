@@ -59,10 +59,6 @@ Status Estimate(PredictMember* member, AdmittedRequest* estimated) {
   return CheckRows(profile, *estimated->request_class);
 }
 
-}  // namespace
-
-namespace {
-
 // Size of a tensorflow::tstring, not counting the string's bytes.
 constexpr double kStringObject = 24;
 

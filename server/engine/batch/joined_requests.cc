@@ -83,8 +83,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
   return true;
 }
 
-// Checks that every list is at least as long as its lengths claim, so that padding is never read as
-// values. Sets the longest ones.
+// Sets the longest lists. Returns false for a list without a width, which cannot be padded.
 bool ReadLists(const Programs& programs, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const FreeIfLarge free_lengths(&lengths);
@@ -93,10 +92,7 @@ bool ReadLists(const Programs& programs, Joinable* joinable) {
   for (size_t i = 0; i < columns.size(); ++i) {
     const int place = lists.LengthsOf(i);
     if (place < 0 || columns[i] == nullptr || columns[place] == nullptr) continue;
-    const absl::Span<const int64_t> dims = columns[i]->dims();
-    if (dims.size() < 2 || !ReadLengths(*columns[place], &lengths)) return false;
-    const auto is_too_long = [&dims](int64_t length) { return length > dims[1]; };
-    if (std::any_of(lengths.begin(), lengths.end(), is_too_long)) return false;
+    if (columns[i]->dims().size() < 2) return false;
   }
   joinable->longest.clear();
   for (const int place : programs.joined_lengths()) {
