@@ -152,7 +152,7 @@ def classify_user(
             values = {repeats: run[tensor] for repeats, run in many.items()}
             finding = Finding(RowKind.OTHER)
             for tolerance, of in found.items():
-                if finding.kind is RowKind.OTHER:  # what is equal is also equal within a tolerance
+                if finding.kind is RowKind.OTHER:  # equal values also fit a larger tolerance
                     finding = _classify(value, values, tolerance)
                 of[tensor] = merged(of[tensor], finding) if tensor in of else finding
     return {

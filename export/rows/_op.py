@@ -1,4 +1,4 @@
-"""A node as rules see it, the table of rules, what they demand, and dimensions that meet."""
+"""The table of rules, the node that a rule gets, and checks and dimensions that rules share."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
