@@ -125,17 +125,19 @@ void Connection::MakeRoom() {
   Do(kMakeRoom);
 }
 
-bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most) {
+bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most,
+                 scheduling::Clock::time_point now) {
   using scheduling::Clock;
   constexpr std::chrono::seconds kInUse(2);
+  constexpr std::chrono::seconds kFirstCall(1);
   constexpr std::chrono::minutes kLogEvery(1);
   static std::atomic<int64_t> closed{0};
   static std::atomic<Clock::time_point> logged{Clock::time_point::min()};
-  const Clock::time_point now = Clock::now();
   std::vector<std::pair<std::pair<bool, Clock::time_point>, Connection*>> idle;
   for (const auto& connection : connections) {
     const auto use = connection->last_use();
-    if (!use.first || now - use.second >= kInUse) idle.emplace_back(use, connection.get());
+    if (now - use.second >= (use.first ? kInUse : kFirstCall))
+      idle.emplace_back(use, connection.get());
   }
   most = std::min(most, idle.size());
   std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(most), idle.end());

@@ -192,9 +192,11 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 };
 
 // Closes up to `most` connections of a poller to make room for others, in the order of last_use();
-// none that had a call within the last two seconds. Logs how many, once per minute. Returns false
-// if there is none to close.
-bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most);
+// none that had a call within the last two seconds or began within the last one: its first request
+// may not have been read yet. Logs how many, once per minute. Returns false if there is none to
+// close.
+bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most,
+                 scheduling::Clock::time_point now = scheduling::Clock::now());
 
 // A client whose protocol is not known yet. Disconnected after 20 s, unless Ask() has passed its
 // socket on.

@@ -163,7 +163,9 @@ class CloseIdlestTest : public ConnectionTest {
     made->Begin();
     return made;
   }
-  bool Close(size_t most) { return CloseIdlest(poller_.AllOf<Connection>(), most); }
+  bool Close(size_t most, std::chrono::seconds later = std::chrono::seconds(1)) {
+    return CloseIdlest(poller_.AllOf<Connection>(), most, scheduling::Clock::now() + later);
+  }
 };
 
 TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirst) {
@@ -175,6 +177,12 @@ TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirst) {
   EXPECT_TRUE(Close(2));
   EXPECT_TRUE(third->closed);
   EXPECT_FALSE(Close(2));
+}
+
+TEST_F(CloseIdlestTest, OneThatHasJustBegunStays) {
+  const auto begun = Add();
+  EXPECT_FALSE(Close(1, std::chrono::seconds(0)));
+  EXPECT_FALSE(begun->closed);
 }
 
 TEST_F(CloseIdlestTest, OneWithARecentCallStaysAndOnesWithoutAreClosed) {

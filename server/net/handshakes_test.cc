@@ -73,7 +73,8 @@ TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
   for (int i = 0; i < Handshakes::kMaxPerHost; ++i) clients.push_back(Connect());
   EXPECT_TRUE(IsClosed(*Connect("unix:")));
   const auto other = Connect("ipv4:10.0.0.7:1");
-  EXPECT_TRUE(CloseIdlest(handshakes_->poller().AllOf<Connection>(), 1));
+  const auto later = scheduling::Clock::now() + std::chrono::seconds(1);
+  EXPECT_TRUE(CloseIdlest(handshakes_->poller().AllOf<Connection>(), 1, later));
   EXPECT_TRUE(IsClosed(*clients[0]));
   const auto next = Connect();
   const auto handshake = ClientOf(client_context_.get(), next->fd());
