@@ -50,15 +50,12 @@ TEST_F(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }
 
-TEST_F(ListColumnsTest, AListThatResultsDependOnIsNotPaddedWithoutLengths) {
+TEST_F(ListColumnsTest, OnlyListsWithLengthsHaveOwnOnes) {
   RowRecord record;
   record.lists = {"a", "c"};
   record.own_length = {"a", "b", "c"};
   const ListColumns lists(Inputs(), record);
   EXPECT_THAT(lists.own_lengths(), ElementsAre(1));
-  EXPECT_TRUE(lists.IsNeverPadded(2));  // b is not a recorded list, so it has no lengths
-  EXPECT_TRUE(lists.IsNeverPadded(4));
-  EXPECT_FALSE(lists.IsNeverPadded(0));
 }
 
 TEST_F(ListColumnsTest, LengthsAreRead) {

@@ -124,16 +124,12 @@ class ListColumns {
   // Whether this input holds the lengths of a list.
   bool IsLengths(size_t input) const { return !lengths_.empty() && is_lengths_[input]; }
 
-  // Whether this input must not be padded, because results depend on its padding.
-  bool IsNeverPadded(size_t input) const { return !lengths_.empty() && never_padded_[input]; }
-
   // Positions of the lengths of lists whose longest one in a run affects the results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
  private:
   std::vector<int> lengths_;  // per input
   std::vector<bool> is_lengths_;
-  std::vector<bool> never_padded_;
   std::vector<int> own_lengths_;
 };
 

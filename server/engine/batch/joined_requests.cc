@@ -56,13 +56,14 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.longest != b.longest) return false;
+  // A record says how scores depend on lengths only of lists that have them.
+  const bool pad_any = rules.pad_variable_length_inputs && !signature.record().recorded;
   for (size_t i = 0; i < a.batch->columns.size(); ++i) {
     const Input* const one = a.batch->columns[i];
     const Input* const other = b.batch->columns[i];
     if ((one == nullptr) != (other == nullptr)) return false;
     if (one == nullptr || (one->dims().size() == 1 && other->dims().size() == 1)) continue;
     const bool has_lengths = signature.lists().LengthsOf(i) >= 0;
-    const bool pad_any = rules.pad_variable_length_inputs && !signature.lists().IsNeverPadded(i);
     if (!DimsFit(one->dims(), other->dims(), has_lengths, pad_any)) return false;
   }
   return true;

@@ -136,6 +136,16 @@ TEST_F(JoinedRequestsTest, ListsOfDifferentLengthsRunSeparatelyUnlessPadded) {
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
 
+TEST_F(JoinedRequestsTest, ARecordedSignaturePadsNoListWithoutLengths) {
+  RowRecord record;
+  record.recorded = record.independent = true;
+  model_.Declare({"list"}, {"mean"}, {}, record);
+  rules_.pad_variable_length_inputs = true;
+  Run({FloatInput("list", {1, 2}, {1, 2}), FloatInput("list", {1, 1}, {5})});
+  EXPECT_EQ(num_alone_, 2);
+  EXPECT_THAT(Answer(1), ElementsAre(5));
+}
+
 TEST_F(JoinedRequestsTest, RequestsBeyondTheMemoryLimitRunSeparately) {
   rules_.pad_variable_length_inputs = true;
   const std::vector<std::string> requests = {
