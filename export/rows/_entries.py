@@ -1,6 +1,6 @@
 """Ops that compute each entry from entries of its row: at its position, or over dimensions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import tensorflow as tf
@@ -12,7 +12,6 @@ from colcast.export.rows._facts import (
     flat,
     has_rows,
     mixed,
-    names,
     values,
 )
 from colcast.export.rows._op import Op, apart, broadcast, equal, fixed, require, rule
@@ -21,26 +20,23 @@ from colcast.export.rows._op import Op, apart, broadcast, equal, fixed, require,
 # convolutions: whether 0 of their padding meets an infinite weight, which makes it NaN, depends on
 # the kernel, and TensorFlow chooses it by the number of rows. Pow's kernels differ at powers of
 # infinity and NaN, and others in the sign of a NaN, which AsString writes.
-ELEMENTS = [
-    "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "ApproximateEqual", "AsString", "Asin", "Asinh",
-    "Atan", "Atanh", "BesselI0e", "BesselI1e", "BiasAdd", "BiasAddV1", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "Bucketize", "Ceil", "CheckNumerics", "CheckNumericsV2", "ClipByValue", "Cos",
-    "Cosh", "DecodeBase64", "Digamma", "Div", "DivNoNan", "Elu", "EncodeBase64", "Equal", "Erf",
-    "Erfc", "Erfinv", "Exp", "Expm1", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars",
-    "FakeQuantWithMinMaxVarsPerChannel", "Floor", "FloorDiv", "FloorMod", "Greater", "GreaterEqual",
-    "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "LeftShift", "Less", "LessEqual",
-    "Lgamma", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mod",
-    "Mul", "MulNoNan", "Ndtri", "Neg", "NotEqual", "Pow", "PreventGradient", "RealDiv",
-    "Reciprocal", "RegexFullMatch", "RegexReplace", "Relu", "Relu6", "RightShift", "Rint", "Round",
-    "Rsqrt", "SelectV2", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
-    "Square", "SquaredDifference", "StaticRegexFullMatch", "StaticRegexReplace", "StringJoin",
-    "StringLength", "StringLower", "StringStrip", "StringToHashBucket", "StringToHashBucketFast",
-    "StringToHashBucketStrong", "StringToNumber", "StringUpper", "Sub", "Substr", "Tan", "Tanh",
-    "TruncateDiv", "TruncateMod", "UnicodeScript", "UnicodeTranscode", "Xdivy", "Xlog1py", "Xlogy",
-]  # fmt: skip
+_ELEMENTS = """\
+Abs Acos Acosh Add AddN AddV2 ApproximateEqual AsString Asin Asinh Atan Atanh BesselI0e BesselI1e
+BiasAdd BiasAddV1 BitwiseAnd BitwiseOr BitwiseXor Bucketize Ceil CheckNumerics CheckNumericsV2
+ClipByValue Cos Cosh DecodeBase64 Digamma Div DivNoNan Elu EncodeBase64 Equal Erf Erfc Erfinv Exp
+Expm1 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPerChannel Floor
+FloorDiv FloorMod Greater GreaterEqual Inv Invert IsFinite IsInf IsNan LeakyRelu LeftShift Less
+LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr Maximum Minimum Mod Mul MulNoNan Ndtri
+Neg NotEqual Pow PreventGradient RealDiv Reciprocal RegexFullMatch RegexReplace Relu Relu6
+RightShift Rint Round Rsqrt SelectV2 Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square
+SquaredDifference StaticRegexFullMatch StaticRegexReplace StringJoin StringLength StringLower
+StringStrip StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber
+StringUpper Sub Substr Tan Tanh TruncateDiv TruncateMod UnicodeScript UnicodeTranscode Xdivy Xlog1py
+Xlogy
+"""
 
 
-@rule(*ELEMENTS)
+@rule(*_ELEMENTS.split())
 def elementwise(op: Op) -> Fact:
     if op.type == "BiasAdd":
         _channels_last(op)
@@ -49,13 +45,12 @@ def elementwise(op: Op) -> Fact:
     return _sizes(op) or _of_a_list(op) or _broadcast(op, op.ins)
 
 
-def _broadcast(op: Op, ins: Iterable[Fact]) -> Fact:
-    facts, pads = [fact.plain() for fact in ins], frozenset[str]()
-    axes = facts[0].axes
-    for fact in facts[1:]:
+def _broadcast(op: Op, ins: Sequence[Fact]) -> Fact:
+    axes, pads = ins[0].axes, frozenset[str]()
+    for fact in ins[1:]:
         axes, more = broadcast(op, axes, fact.axes)
         pads |= more
-    return values(facts, axes, pads)
+    return values(ins, axes, pads)
 
 
 def _channels_last(op: Op) -> None:
@@ -72,34 +67,30 @@ def _sizes(op: Op) -> Fact | None:
         return None
     one, other = op.entries(0), op.entries(1)
     if op.type == "Mul" and None not in (*one, *other):
-        longer = max(len(one), len(other))
-        pairs = zip(*(x * (longer if len(x) == 1 else 1) for x in (one, other)), strict=True)
-        axes = () if all(not fact.axes for fact in op.ins) else (dim(longer),)
+        many = max(len(one), len(other))
+        pairs = zip(*(each * (many // len(each)) for each in (one, other)), strict=True)
+        axes = (dim(many),) if any(fact.axes for fact in op.ins) else ()
         return Fact("size", axes, sizes=tuple(dim(*flat(pair)) for pair in pairs))
     if op.type == "FloorDiv" and one == other and None not in one:
         return replace(op.ins[0], sizes=((),) * len(one))
     if op.type == "Maximum" and [(0,)] in (one, other):
         return op.ins[one == [(0,)]]
-    of_splits = len(found := flat(one)) == 1 and str(found[0]).startswith("splits:")
-    return replace(op.ins[0], sizes=(R,)) if of_splits and (op.type, other) == _ONE_LESS else None
-
-
-_ONE_LESS = ("Sub", [()])
+    of_splits = [str(factor)[:7] for factor in flat(one)] == ["splits:"]
+    return replace(op.ins[0], sizes=(R,)) if of_splits and other == [()] else None
 
 
 def clamped(op: Op) -> Fact | None:
     """min(size, max(size, any number)) is that size; None for other ops."""
-    scalar = op.operation.outputs[0].shape.rank == 0
-    for index in (0, 1) if op.type in ("Maximum", "Minimum") and scalar else ():
-        one, other = op.ins[index], op.ins[1 - index]
-        if one.axes or other.kind != "mixed" or (one.kind != "size" and op.value(index) is None):
-            continue
-        sizes = tuple(op.entries(index))
-        if op.type == "Maximum":
-            return replace(other, sizes=sizes)
-        if other.sizes == sizes:
-            return Fact("size", sizes=sizes)
-    return None
+    if op.type not in ("Maximum", "Minimum") or op.operation.outputs[0].shape.rank != 0:
+        return None
+    number, bound = sorted(op.ins, key=lambda fact: fact.kind != "mixed")
+    index = op.ins.index(bound)
+    if bound.kind != "size" and op.value(index) is None:
+        return None
+    sizes = tuple(op.entries(index))
+    if op.type == "Maximum":
+        return replace(number, sizes=sizes)
+    return Fact("size", sizes=sizes) if number.sizes == sizes else None
 
 
 def _of_a_list(op: Op) -> Fact | None:
@@ -120,7 +111,7 @@ def _of_a_list(op: Op) -> Fact | None:
 @rule("Identity", "StopGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault", "DeepCopy")
 @rule("IdentityN")
 def forward(op: Op) -> list[Fact]:
-    return list(op.ins[: op.outputs])
+    return list(op.ins)
 
 
 _WHOLE = (tf.int32, tf.int64)
@@ -129,9 +120,7 @@ _WHOLE = (tf.int32, tf.int64)
 @rule("Cast")
 def cast(op: Op) -> Fact:
     """Numbers that do not fit into a small integer are cast otherwise in vector registers."""
-    source, target = (
-        each[0].dtype.base_dtype for each in (op.operation.inputs, op.operation.outputs)
-    )
+    source, target = (op.operation.get_attr(f"{end}T") for end in ("Src", "Dst"))
     if source in _WHOLE and target in _WHOLE:
         return op.ins[0]
     small = source.is_floating and target.is_integer and target not in _WHOLE
@@ -157,9 +146,9 @@ def one_hot(op: Op) -> Fact:
 @rule("Select")
 def select(op: Op) -> Fact:
     """A vector of conditions chooses whole rows of inputs of a higher rank."""
-    condition, *others = (fact.plain() for fact in op.ins)
-    missing = len(others[0].axes) - 1
-    if len(condition.axes) == 1 and missing > 0:
+    condition, *others = op.ins
+    if len(condition.axes) == 1:
+        missing = len(others[0].axes) - 1
         condition = replace(condition, axes=(*condition.axes, *[()] * missing))
     return _broadcast(op, [*others, condition])
 
@@ -168,8 +157,8 @@ def select(op: Op) -> Fact:
 def batch_norm(op: Op) -> list[Fact]:
     require(not op.attr("is_training"), "it normalises with statistics over rows")
     _channels_last(op)
-    rest = [mixed(f"a statistic of {op.name}")] * (op.outputs - 1)
-    return [values(op.ins[:1], op.ins[0].axes, fixed(op.ins[1:])), *rest]
+    statistics = [mixed(f"a statistic of {op.name}")] * (len(op.operation.outputs) - 1)
+    return [values(op.ins[:1], op.ins[0].axes, fixed(op.ins[1:])), *statistics]
 
 
 @rule("ZerosLike", "OnesLike")
@@ -196,25 +185,15 @@ def reduce(op: Op) -> Fact:
     if (op.type, role, fact.axes) == ("Max", "lengths", (R,)) and gone:
         return Fact("size", ((),) if keep else (), sizes=((f"longest:{name}",),))
     left = [() if n in gone else each for n, each in enumerate(fact.axes) if keep or n not in gone]
-    over = [fact.axes[number] for number in gone]
-    every_run_has_one = all(name == R[0] or name[0] == "?" for name in names(over))
-    if fact.same and every_run_has_one and op.type in ("All", "Any", "Max", "Min"):
-        kind = "rows" if has_rows(*left) else "fixed"
-        return replace(fact, kind=kind, axes=tuple(left), same=kind == "rows")
-    return reduced(fact, over, left)
+    return reduced(fact, [fact.axes[number] for number in gone], left)
 
 
-@rule("ArgMax", "ArgMin")
-def arg(op: Op) -> Fact:
-    number, axes = op.axis(0, op.numbers(1)[0]), op.ins[0].axes
-    return reduced(op.ins[0], [axes[number]], [*axes[:number], *axes[number + 1 :]])
-
-
-@rule("Softmax", "LogSoftmax", "Cumsum", "Cumprod")
+@rule("ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Cumsum", "Cumprod")
 def along(op: Op) -> Fact:
-    axes = op.ins[0].axes
-    number = op.axis(0, op.numbers(1)[0]) if len(op.ins) > 1 else len(axes) - 1
-    return reduced(op.ins[0], [axes[number]], axes)
+    axes = list(op.ins[0].axes)
+    number = op.axis(0, op.numbers(1)[0] if len(op.ins) > 1 else -1)
+    over = axes.pop(number) if op.type.startswith("Arg") else axes[number]
+    return reduced(op.ins[0], [over], axes)
 
 
 @rule("TopKV2")

@@ -127,26 +127,21 @@ def has_rows(*axes: Axis | None) -> bool:
 
 def lists_in(axes: Iterable[Axis | None]) -> frozenset[str]:
     """The lists that determine the size of these dimensions."""
-    found: set[str] = set()
-    for name in names(axes):
-        kind, _, rest = name.partition(":")
-        if kind == "longest":
-            found.add(_longest_of(rest))
-        elif kind == "width":
+    found = set[str]()
+    for kind, _, rest in (name.partition(":") for name in names(axes)):
+        if kind == "width":
             found |= set(rest.partition(_EXPR)[0].split(_STEP))
+        elif kind == "longest":
+            feature, *steps = rest.split(_STEP)
+            by_values = any(step != FILLED and step[0] != "[" for step in steps)
+            found.add(f"?{feature} with a part of its entries" if by_values else feature)
     return frozenset(found)
 
 
-def _longest_of(name: str) -> str:
-    """The feature whose longest list decides that of a list; a name with "?" if values do."""
-    feature, *steps = name.split(_STEP)
-    by_position = all(step == FILLED or step[0] == "[" for step in steps)
-    return feature if by_position else f"?{feature} with a part of its entries"
-
-
-def width(lists: Iterable[str], expression: str) -> Axis:
-    """A size that these lists determine."""
-    return (f"width:{_STEP.join(sorted(lists))}{_EXPR}{expression}",)
+def derived(axes: Iterable[Axis | None], expression: str) -> Axis:
+    """A size that only these dimensions determine."""
+    lists = _STEP.join(sorted(lists_in(axes)))
+    return (f"width:{lists}{_EXPR}{expression}" if lists else f"?{expression}",)
 
 
 def chosen(name: str, step: str) -> str:
@@ -192,11 +187,6 @@ def paired(one: Axis, other: Axis) -> frozenset[str]:
     if len(one) != 1 or len(other) != 1 or "?" in a[0] + b[0] or steps != more:
         raise Mixes(unsure)
     return frozenset([f"?{unsure}"])
-
-
-def is_open(axis: Axis) -> bool:
-    """Whether nothing is known of a size but that it is the same in every run."""
-    return bool(axis) and all(str(factor)[0] == "?" for factor in axis)
 
 
 def checked(fact: Fact) -> Fact:

@@ -11,6 +11,7 @@ from colcast.export.rows._facts import (
     Fact,
     R,
     chosen,
+    derived,
     dim,
     elements,
     flat,
@@ -19,9 +20,8 @@ from colcast.export.rows._facts import (
     lists_in,
     names,
     values,
-    width,
 )
-from colcast.export.rows._op import Op, apart, count, derived, equal, fixed, require, rule
+from colcast.export.rows._op import Op, apart, count, equal, fixed, require, rule
 from colcast.export.rows._shapes import sizes
 
 
@@ -97,7 +97,7 @@ def unique(op: Op) -> list[Fact]:
     distinct: Axis = (f"distinct:{op.name}",)
     made = [Fact("rows", (distinct,), fact.pads), Fact("ids", fact.axes, fact.pads, of=distinct)]
     counts = Fact("mixed", why=f"it counts the rows of each value ({op.type} {op.name})")
-    return [*made, counts][: op.outputs]
+    return [*made, counts][: len(op.operation.outputs)]
 
 
 @rule("Where")
@@ -108,7 +108,8 @@ def where(op: Op) -> Fact:
     pads = fact.pads | lists_in(fact.axes)
     rank = dim(len(fact.axes))
     if fact.kind == "fixed":
-        return Fact("fixed", (width(pads, op.name) if pads else op.derived([]), rank), pads)
+        lists = [(f"longest:{name}",) for name in pads]
+        return Fact("fixed", (op.derived(lists), rank), pads)
     role, name = fact.role
     part = elements(name if role == "mask" else f"?{step}")
     if role == "mask":

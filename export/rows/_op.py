@@ -1,6 +1,7 @@
 """The table of rules, the node that a rule gets, and checks and dimensions that rules share."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,38 +10,39 @@ from colcast.export.rows._facts import (
     Axis,
     Fact,
     Mixes,
+    derived,
     dim,
     flat,
     has_rows,
     lists_in,
     names,
     paired,
-    width,
 )
 
 
+@dataclass(frozen=True)
 class Op:
     """A node.
 
     Attributes:
-        name: its name.
-        type: its op.
-        outputs: the number of its outputs.
-        ins: the facts about its inputs.
         operation: the tf.Operation.
+        ins: the facts about its inputs.
         value: returns an input's numbers if they are the same in every run; else None.
         origins: for each input, the tensor that it has the entries of, in the same order.
     """
 
-    def __init__(
-        self,
-        operation: Any,
-        ins: Sequence[Fact],
-        value: Callable[[int], Any],
-        origins: Sequence[str],
-    ) -> None:
-        self.name, self.type, self.outputs = operation.name, operation.type, len(operation.outputs)
-        self.operation, self.ins, self.value, self.origins = operation, ins, value, origins
+    operation: Any
+    ins: Sequence[Fact]
+    value: Callable[[int], Any]
+    origins: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return str(self.operation.name)
+
+    @property
+    def type(self) -> str:
+        return str(self.operation.type)
 
     def attr(self, name: str) -> Any:
         return self.operation.get_attr(name)
@@ -69,8 +71,8 @@ class Op:
         require(-rank <= number < rank, f"input {index} has no dimension {number}")
         return number % rank
 
-    def derived(self, axes: Iterable[Axis | None], number: object = "") -> Axis:
-        """A size that only these dimensions determine, if it is not a number."""
+    def derived(self, axes: Iterable[Axis | None] = (), number: object = "") -> Axis:
+        """A size that this op computes from these dimensions only."""
         return derived(axes, f"{self.name}/{number}")
 
 
@@ -107,31 +109,6 @@ def fixed(facts: Iterable[Fact]) -> frozenset[str]:
     return frozenset[str]().union(*(fact.pads for fact in facts))
 
 
-def derived(axes: Iterable[Axis | None], expression: str) -> Axis:
-    lists = lists_in(axes := list(axes))
-    return width(lists, expression) if lists else (f"?{expression}",)
-
-
-def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
-    """The dimensions of an op that repeats those of size 1, and lists that may decide which."""
-    made: list[Axis] = []
-    pads: frozenset[str] = frozenset()
-    for number in range(1, max(len(one), len(other)) + 1):
-        a, b = (axes[-number] if number <= len(axes) else () for axes in (one, other))
-        if a == b or not a or not b:
-            made.append(a or b)
-        elif has_rows(a) or has_rows(b):
-            made.append(a)
-            pads |= paired(a, b)
-        elif lists_in([a, b]) or (names([a]) and names([b])):
-            pads |= lists_in([a, b])
-            made.append(op.derived([a, b], number))
-        else:
-            require(names([a]) or names([b]), "its inputs do not fit together")
-            made.append(b if names([a]) else a)
-    return tuple(reversed(made)), pads
-
-
 def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
     """The size of two dimensions that TensorFlow demands to be equal, and lists that decide it."""
     if one == other:
@@ -142,15 +119,17 @@ def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
     return known, lists_in([one, other])
 
 
-def same_shape(facts: Sequence[Fact], but: int) -> tuple[list[Axis], frozenset[str]]:
-    """The dimensions, all but one, of tensors that have the same ones."""
-    shapes = [[each for number, each in enumerate(fact.axes) if number != but] for fact in facts]
-    rest, pads = shapes[0], frozenset[str]()
-    for shape in shapes:
-        met = [equal(a, b) for a, b in zip(rest, shape, strict=True)]
-        rest = [size for size, _ in met]
-        pads = pads.union(*(lists for _, lists in met))
-    return rest, pads
+def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
+    """The dimensions of an op that repeats those of size 1, and lists that may decide which."""
+    made, pads = list[Axis](), frozenset[str]()
+    for number in range(1, max(len(one), len(other)) + 1):
+        a, b = (axes[-number] if number <= len(axes) else () for axes in (one, other))
+        size, more = equal(a or b, b or a)
+        if a != b and names([a]) and names([b]) and not has_rows(a):
+            size = op.derived([a, b], number)  # either may be 1
+        made.insert(0, size)
+        pads |= more
+    return tuple(made), pads
 
 
 def count(axis: Axis) -> int:

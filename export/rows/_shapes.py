@@ -10,15 +10,15 @@ from colcast.export.rows._facts import (
     Fact,
     Factor,
     R,
+    derived,
     dim,
     flat,
     has_rows,
-    is_open,
     lists_in,
     names,
     values,
 )
-from colcast.export.rows._op import Op, apart, count, derived, fixed, require, rule, same_shape
+from colcast.export.rows._op import Op, apart, count, equal, fixed, require, rule
 
 
 @rule("Shape", "ShapeN")
@@ -58,7 +58,7 @@ def regrouped(
     require(list(wanted).count(None) < 2, "several sizes are unknown")
     factors = list(dim(*factors))
     rows = next((n + 1 for n, factor in enumerate(factors) if has_rows((factor,))), len(factors))
-    if None not in wanted and any(is_open((factor,)) for factor in factors[rows:]):
+    if None not in wanted and any(str(factor)[0] == "?" for factor in factors[rows:]):
         others = list(dim(*flat(wanted)))
         if others[:rows] == factors[:rows] and not has_rows(tuple(others[rows:])):
             # Each row has as many entries as before, in their order.
@@ -105,7 +105,7 @@ def squeeze(op: Op) -> Fact:
     why = "which dimensions it drops depends on the run: it has no `axis`"
     require(gone or not names(fact.axes), why)
     gone = gone or {number for number, each in enumerate(fact.axes) if not each}
-    ones = all(not fact.axes[number] or is_open(fact.axes[number]) for number in gone)
+    ones = not any(fact.axes[number] for number in gone)
     require(ones, "a dimension that may be larger than 1 is dropped")
     return fact.reshaped(each for number, each in enumerate(fact.axes) if number not in gone)
 
@@ -120,9 +120,8 @@ def transpose(op: Op) -> Fact:
 @rule("Concat", "ConcatV2", "Pack")
 def concat(op: Op) -> Fact:
     which = list(range(len(op.ins)))
-    place = {"Concat": 0, "ConcatV2": len(which) - 1}.get(op.type)
-    if place is not None:
-        which.remove(place)
+    place = {"Concat": 0, "ConcatV2": which[-1]}.get(op.type)
+    which = [index for index in which if index != place]
     facts = [op.ins[index] for index in which]
     if any(fact.kind == "size" for fact in facts) and (place is not None or not facts[0].axes):
         return sizes([each for index in which for each in op.entries(index)])
@@ -132,76 +131,60 @@ def concat(op: Op) -> Fact:
     else:
         number = op.axis(which[0], op.numbers(place)[0])
     along = [fact.axes[number] for fact in facts]
-    rest, pads = same_shape(facts, number)
-    pads |= apart(*along[:-1])
+    # A list at the end moves no other entry.
+    made, pads = list(facts[0].axes), apart(*along[:-1])
     apart(along[-1])
-    rest.insert(number, op.derived(along) if names(along) else dim(sum(map(count, along))))
+    for fact in facts:
+        for n, each in enumerate(fact.axes):
+            if n != number:
+                made[n], more = equal(made[n], each)
+                pads |= more
+    made[number] = op.derived(along) if names(along) else dim(sum(map(count, along)))
     if facts[0].kind not in ("ids", "indices"):
-        return values(facts, rest, pads)
+        return values(facts, made, pads)
     # The rows of entries beside other numbers of theirs.
-    require(len(rest) == 2, "positions are concatenated")
+    require(len(made) == 2, "positions are concatenated")
     pads = pads.union(facts[0].pads, *(fact.plain().pads for fact in facts[1:]))
-    return Fact("indices", tuple(rest), pads, sizes=((),), of=facts[0].of)
+    return Fact("indices", tuple(made), pads, sizes=((),), of=facts[0].of)
+
+
+_Bound = int | Axis | None
+_Part = tuple[_Bound, _Bound, int] | int | str
+_NEW, _REST = "a new dimension", "the dimensions that are not named"
+_WHOLE: _Part = (None, None, 1)
 
 
 @rule("Unpack")
 def unpack(op: Op) -> list[Fact]:
-    fact = op.ins[0]
-    if fact.kind == "size":
-        return [Fact("size", sizes=(each,)) for each in fact.sizes]
-    number = op.axis(0, op.attr("axis"))
-    if fact.kind == "indices" and number == 1:
-        return [columns(fact, [each], alone=True) for each in range(op.outputs)]
-    require(not apart(fact.axes[number]), "a list is split")
-    return [fact.moved((*fact.axes[:number], *fact.axes[number + 1 :]))] * op.outputs
+    before = [_WHOLE] * op.axis(0, op.attr("axis"))
+    return [_sliced(op, [*before, number]) for number in range(op.attr("num"))]
 
 
 @rule("Split", "SplitV")
 def split(op: Op) -> list[Fact]:
-    index = 1 if op.type == "Split" else 0
-    fact, number = op.ins[index], op.axis(index, op.numbers(2 - 2 * index)[0])
-    whole = fact.axes[number]
-    require(not apart(whole), "a list is split")
-    given = op.numbers(1) if op.type == "SplitV" else [-1] * op.outputs
-    rest = op.derived([])
-    if not names([whole]):
-        unknown = max(given.count(-1), 1)
-        rest = dim((count(whole) - sum(each for each in given if each >= 0)) // unknown)
-    parts = [rest if each < 0 else dim(each) for each in given]
-    before, after = fact.axes[:number], fact.axes[number + 1 :]
-    return [fact.moved((*before, each, *after)) for each in parts]
-
-
-def columns(fact: Fact, which: Sequence[int], *, alone: bool) -> Fact:
-    """Some columns of a matrix of positions, or one of them as a vector."""
-    axes = (fact.axes[0],) if alone else (fact.axes[0], dim(len(which)))
-    if list(which) == [0]:
-        return Fact("ids", axes, fact.pads, of=fact.of)
-    if which[0] == 0:
-        require(0 not in which[1:], "the position of a row is used as a value")
-        return replace(fact, axes=axes)
-    require(0 not in which, "the position of a row is used as a value")
-    return Fact("rows", axes, fact.pads)
+    index, many = int(op.type == "Split"), len(op.operation.outputs)
+    number = op.axis(index, op.numbers(2 - 2 * index)[0])
+    whole = count(op.ins[index].axes[number])
+    wanted = op.numbers(1) if op.type == "SplitV" else [whole // many] * many
+    ends = np.cumsum([each if each >= 0 else whole - sum(wanted) - 1 for each in wanted]).tolist()
+    parts = zip([0, *ends], ends, strict=False)
+    return [_sliced(op, [*[_WHOLE] * number, (*part, 1)], index) for part in parts]
 
 
 @rule("Slice")
 def slice_(op: Op) -> Fact:
-    begin, wanted = op.numbers(1), op.entries(2)
-    ends: list[int | Axis | None] = []
-    for start, each in zip(begin, wanted, strict=True):
-        require(each is None or not start or not names([each]), "where a slice ends is unknown")
-        ends.append(each if each is None or names([each]) else start + count(each))
-    return _sliced(op, [(start, end, 1) for start, end in zip(begin, ends, strict=True)])
-
-
-_Bound = int | Axis | None
-_NEW, _REST = "a new dimension", "the dimensions that are not named"
+    parts = list[_Part]()
+    for start, size in zip(op.numbers(1), op.entries(2), strict=True):
+        ends = size is None or bool(names([size]))
+        require(size is None or not start or not ends, "where a slice ends is unknown")
+        parts.append((start, size if ends else start + count(size or ()), 1))
+    return _sliced(op, parts)
 
 
 @rule("StridedSlice")
 def strided_slice(op: Op) -> Fact:
     begin, end, step = _bounds(op, 1), _bounds(op, 2), op.numbers(3)
-    parts: list[tuple[_Bound, _Bound, int] | int | str] = []
+    parts = list[_Part]()
     for place, (start, stop) in enumerate(zip(begin, end, strict=True)):
 
         def has(mask: str, place: int = place) -> bool:
@@ -225,23 +208,20 @@ def _bounds(op: Op, index: int) -> list[_Bound]:
     return list(op.numbers(index))
 
 
-def _sliced(op: Op, parts: list[tuple[_Bound, _Bound, int] | int | str]) -> Fact:
+def _sliced(op: Op, parts: list[_Part], index: int = 0) -> Fact:
     """A part of a tensor: for each dimension a slice, or a position, which drops it."""
-    fact = op.ins[0]
+    fact = op.ins[index]
     named = sum(part not in (_NEW, _REST) for part in parts)
-    rest = [(None, None, 1)] * (len(fact.axes) - named)
+    rest = [_WHOLE] * (len(fact.axes) - named)
     if _REST not in parts:
         parts = [*parts, _REST]
     parts = [each for part in parts for each in (rest if part == _REST else [part])]
     if fact.kind in ("size", "splits"):
         require(len(parts) == 1 and parts[0] != _NEW, "sizes are reshaped")
-        return _of_sizes(fact, parts[0]) if fact.kind == "size" else _of_splits(fact, parts[0])
+        return (_of_sizes if fact.kind == "size" else _of_splits)(fact, parts[0])
     if fact.kind == "indices":
-        whole = parts[0] == (None, None, 1) or parts[0] == (0, fact.axes[0], 1)
-        require(len(parts) == 2 and whole, "positions are sliced")
-        alone, every = isinstance(parts[1], int), np.arange(count(fact.axes[1]))
-        which = every[parts[1] if alone else slice(*parts[1])]  # type: ignore[index,misc]
-        return columns(fact, [int(number) for number in np.ravel(which)], alone=alone)
+        require(len(parts) == 2 and parts[0] in (_WHOLE, (0, fact.axes[0], 1)), "a row is sliced")
+        return _columns(fact, parts[1])
     made, pads, axes = list[Axis](), frozenset[str](), list(fact.axes)
     for place, part in enumerate(parts):
         if part == _NEW:
@@ -255,18 +235,29 @@ def _sliced(op: Op, parts: list[tuple[_Bound, _Bound, int] | int | str]) -> Fact
     return fact.moved(made, pads)
 
 
-def _of_sizes(fact: Fact, part: tuple[_Bound, _Bound, int] | int | str) -> Fact:
+def _of_sizes(fact: Fact, part: _Part) -> Fact:
     if isinstance(part, int):
         return Fact("size", sizes=(fact.sizes[part],))
     return sizes(fact.sizes[slice(*part)])
 
 
-def _of_splits(fact: Fact, part: tuple[_Bound, _Bound, int] | int | str) -> Fact:
+def _of_splits(fact: Fact, part: _Part) -> Fact:
     """Row splits without the last, where lists start, or without the first, where they end."""
     ends = {(None, -1, 1): "starts", (0, -1, 1): "starts", (1, None, 1): "ends"}
     role, name = fact.role
     require(role == "splits" and part in ends, "the position of a row is used as a value")
     return replace(fact, axes=(R,), of=f"{ends[part]}:{name}")  # type: ignore[index]
+
+
+def _columns(fact: Fact, part: _Part) -> Fact:
+    """Some columns of a matrix of positions, or one of them as a vector; the first has rows."""
+    which = np.arange(count(fact.axes[1]))[part if isinstance(part, int) else slice(*part)]
+    axes = (fact.axes[0], *map(dim, which.shape))
+    kept = which.ravel().tolist()
+    require(0 not in kept[1:], "the position of a row is used as a value")
+    if kept == [0]:
+        return Fact("ids", axes, fact.pads, of=fact.of)
+    return replace(fact, axes=axes) if kept[0] == 0 else Fact("rows", axes, fact.pads)
 
 
 def _cut(

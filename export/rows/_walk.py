@@ -21,9 +21,15 @@ from colcast.export.rows._facts import (
     names,
 )
 from colcast.export.rows._lists import handed_over
-from colcast.export.rows._op import RULES, Op, require
+from colcast.export.rows._op import RULES, Op, count, require
 
 _SAME_ENTRIES = ("Identity", "Reshape", "Snapshot", "StopGradient")
+# What the converter writes for a list, and what a late graph writes to repeat it for each row.
+_REPEATED = ("BroadcastTo", "Mul", "Tile")
+_CONVERTERS = (
+    "Cast", "ConcatV2", "Const", "Cumsum", "EnsureShape", "ExpandDims", "Identity", "Less", "Max",
+    "Maximum", "Range", "Reshape", "Shape", *_REPEATED,
+)  # fmt: skip
 
 
 class Walk:
@@ -45,63 +51,68 @@ class Walk:
                 lengths of list feature f.
         """
         self.facts: dict[str, Fact] = dict(given)
-        self._graph, self._session = graph, session
-        roles = {tensor: fact.role for tensor, fact in given.items()}
-        self._counts = {name: producer(t) for t, (role, name) in roles.items() if role == "counts"}
+        self._session = session
         self._known: set[str] = set()  # tensors with the same numbers in every run
         self._origins: dict[str, str] = {}
+        # For each node the lists whose lengths decide its output; also "" if anything else does.
+        self._counted: dict[str, set[str]] = {}
         weights = computed_from_weights(graph)
         for name, node in graph.nodes.items():
-            if f"{name}:0" in given:
+            sources, tensor = data_inputs(node), f"{name}:0"
+            role, counted = given[tensor].role if tensor in given else ("", "")
+            follows = node.op in _CONVERTERS and role != "counts"
+            read = sources[: 1 if node.op in _REPEATED else None]
+            self._counted[name] = self._counts(read) if follows else {counted}
+            if tensor in given:
                 continue
-            sources = data_inputs(node)
             unsteady = node.op not in RULES and is_unsteady(node, graph)
             operation = session.graph.get_operation_by_name(name)
             steady = node.op != "Placeholder" and not unsteady and name not in weights
             if steady and self._known.issuperset(sources):
                 self._known.update(tensor.name for tensor in operation.outputs)
             made = self._made(node, operation, sources, unsteady)
-            for tensor, fact in zip(operation.outputs, made, strict=True):
-                self.facts[tensor.name] = fact
+            self.facts |= zip((tensor.name for tensor in operation.outputs), made, strict=True)
             if node.op in _SAME_ENTRIES:
-                self._origins[f"{name}:0"] = self._origins.get(sources[0], sources[0])
+                self._origins[tensor] = self._origins.get(sources[0], sources[0])
+
+    def _counts(self, tensors: Sequence[str]) -> set[str]:
+        return set().union(*(self._counted.get(producer(tensor), {""}) for tensor in tensors))
 
     def _made(
         self, node: NodeDef, operation: Any, sources: Sequence[str], unsteady: bool
     ) -> list[Fact]:
         ins = [self.facts.get(s, mixed(f"{s} is read before it is known")) for s in sources]
         origins = [self._origins.get(source, source) for source in sources]
-        op = Op(operation, ins, lambda index: self._value(ins[index], sources[index]), origins)
+        op = Op(operation, ins, lambda index: self._value(sources[index]), origins)
         try:
             require(not unsteady, "its output differs between runs")
             made = [_named(checked(fact), op) for fact in self._by_class(op, node)]
-            ranks = [tensor.shape.rank for tensor in operation.outputs]
-            fits = (
-                f.kind == "mixed" or r in (None, len(f.axes))
-                for f, r in zip(made, ranks, strict=True)
-            )
-            require(all(fits), "the rule has its dimensions wrong")
+            for fact, tensor in zip(made, operation.outputs, strict=True):
+                fits = fact.kind == "mixed" or tensor.shape.rank in (None, len(fact.axes))
+                require(fits, "the rule has its dimensions wrong")
             return made
         except Mixes as error:
             why = str(error)
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
             why = f"its inputs do not fit together: {error}"
-        return [mixed(f"{why} ({node.op} {node.name})")] * op.outputs
+        return [mixed(f"{why} ({node.op} {node.name})")] * len(operation.outputs)
 
     def _by_class(self, op: Op, node: NodeDef) -> Sequence[Fact]:
+        require(node.op not in ("Merge", "RefMerge"), "rows may decide which branch it takes")
         free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
         declared = self._declared(op) if free else []
         of_sizes = op.type in ("Shape", "ShapeN") or any(fact.kind == "size" for fact in op.ins)
-        require(node.op not in ("Merge", "RefMerge"), "rows may decide which branch it takes")
-        if declared and op.type not in RULES:
-            return declared
-        if declared and not of_sizes and all(not names(fact.axes) for fact in declared):
+        sized = not of_sizes and not any(names(fact.axes) for fact in declared)
+        if declared and (sized or op.type not in RULES):
             return declared
         if LIST_ROLE in node.attr and not free:
-            return [self._list(node)]
+            role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
+            of_columns = self._counts(data_inputs(node)) == {name}
+            require(of_columns, f"list {name} is not made from its columns")
+            return [handed_over(role, name)]
         for fact in op.ins:
             if fact.kind == "mixed":
-                return [clamped(op) or replace(fact, sizes=())] * op.outputs
+                return [clamped(op) or replace(fact, sizes=())] * len(op.operation.outputs)
         require(node.op in RULES, "no rule says how this op treats rows")
         try:
             found = RULES[node.op](op)
@@ -115,7 +126,7 @@ class Walk:
         """Facts about outputs that are the same in every run; [] if a rank is unknown."""
         found = list[Fact]()
         for tensor in op.operation.outputs:
-            value = None if tensor.shape.is_fully_defined() else self._known_value(tensor.name)
+            value = None if tensor.shape.is_fully_defined() else self._value(tensor.name)
             shape = tensor.shape if value is None else tf.TensorShape(np.shape(value))
             if shape.rank is None:
                 return []
@@ -124,46 +135,17 @@ class Walk:
             found.append(Fact("fixed", tuple(sizes)))
         return found
 
-    def _list(self, node: NodeDef) -> Fact:
-        """What the converter hands over about a tensor that it made from a list's columns."""
-        role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
-        made = name in self._counts and self._reads(node, self._counts[name])
-        require(made, f"list {name} is not made from its columns")
-        return handed_over(role, name)
-
-    def _reads(self, node: NodeDef, counts: str) -> bool:
-        """Whether only the column `counts`, as the converter reads it, decides a node's output."""
-        waiting = [*data_inputs(node)]
-        while waiting:
-            source = self._graph.nodes[producer(waiting.pop())]
-            if source.op in _CONVERTERS:
-                waiting += data_inputs(source)[: 1 if source.op in _REPEATED else None]
-            elif source.op != "Placeholder" or source.name != counts:
-                return False
-        return True
-
-    def _value(self, fact: Fact, tensor: str) -> Any:
-        """The numbers of a tensor that are the same in every run; None of others."""
-        if fact.kind == "size":
-            known = not names(fact.sizes) and None not in fact.sizes
-            return [(*(each or ()), 1)[0] for each in fact.sizes] if known else None
-        found = tf.get_static_value(self._session.graph.get_tensor_by_name(tensor))
-        return self._known_value(tensor) if found is None else found
-
-    def _known_value(self, tensor: str) -> Any:
+    def _value(self, tensor: str) -> Any:
         """The numbers of a tensor that neither inputs nor weights affect; None of others."""
+        fact = self.facts.get(tensor)
+        if fact and fact.kind == "size":
+            known = not names(fact.sizes) and None not in fact.sizes
+            return [count(each or ()) for each in fact.sizes] if known else None
+        found = tf.get_static_value(self._session.graph.get_tensor_by_name(tensor))
         try:
-            return self._session.run(tensor) if tensor in self._known else None
+            return self._session.run(tensor) if found is None and tensor in self._known else found
         except (tf.errors.OpError, TypeError, ValueError):
             return None
-
-
-# What the converter writes for a list, and what a late graph writes to repeat it for each row.
-_REPEATED = ("BroadcastTo", "Mul", "Tile")
-_CONVERTERS = (
-    "Cast", "ConcatV2", "Const", "Cumsum", "EnsureShape", "ExpandDims", "Identity", "Less", "Max",
-    "Maximum", "Range", "Reshape", "Shape", *_REPEATED,
-)  # fmt: skip
 
 
 def _named(fact: Fact, op: Op) -> Fact:
@@ -174,6 +156,5 @@ def _named(fact: Fact, op: Op) -> Fact:
 
 def _is_free(fact: Fact) -> bool:
     """Whether a tensor has the same size and values in every run."""
-    if fact.kind == "size":
-        return not has_rows(*fact.sizes) and not lists_in(fact.sizes)
-    return fact.kind == "fixed" and not fact.pads and not lists_in(fact.axes)
+    sizes = fact.sizes if fact.kind == "size" else fact.axes
+    return fact.kind in ("fixed", "size") and not (fact.pads or has_rows(*sizes) or lists_in(sizes))
