@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <functional>
@@ -163,8 +164,12 @@ class CloseIdlestTest : public ConnectionTest {
     made->Begin();
     return made;
   }
-  bool Close(size_t most, std::chrono::seconds later = std::chrono::seconds(1)) {
-    return CloseIdlest(poller_.AllOf<Connection>(), most, scheduling::Clock::now() + later);
+  // Closes as if each connection had last been used a second ago, or just now.
+  bool Close(size_t most, bool just_now = false) {
+    auto last = scheduling::Clock::time_point::min();
+    const auto all = poller_.AllOf<Connection>();
+    for (const auto& each : all) last = std::max(last, each->last_use().second);
+    return CloseIdlest(all, most, last + std::chrono::seconds(just_now ? 0 : 1));
   }
 };
 
@@ -181,7 +186,7 @@ TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirst) {
 
 TEST_F(CloseIdlestTest, OneThatHasJustBegunStays) {
   const auto begun = Add();
-  EXPECT_FALSE(Close(1, std::chrono::seconds(0)));
+  EXPECT_FALSE(Close(1, /*just_now=*/true));
   EXPECT_FALSE(begun->closed);
 }
 
