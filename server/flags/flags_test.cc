@@ -171,6 +171,12 @@ TEST(FlagsTest, AFileSaysMoreOfItemTables) {
   EXPECT_TRUE(tables[0].defaults_for_unknown);
   EXPECT_THAT(Error({flag + WriteFile("table { model: 'm' key: 'shop_id' }")}),
               HasSubstr("--item_table_config_file: "));
+  for (const std::string wrong : {"-1", "1e300", "nan", "inf"}) {
+    EXPECT_THAT(Error({flag + WriteFile("table { model: 'm' key: 'k' base_path: '/k' "
+                                        "poll_wait_seconds: " +
+                                        wrong + " }")}),
+                HasSubstr("poll_wait_seconds of /k is not between 0 and 1e+09"));
+  }
 }
 
 TEST(FlagsTest, ChannelArgumentsAreNamesWithValues) {

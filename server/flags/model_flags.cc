@@ -129,9 +129,6 @@ Status CheckTable(const items::ItemTableConfig& table, const std::string& source
         {"base_path", table.base_path}}) {
     if (value.empty()) return InvalidArgument(source, ": a table without ", name);
   }
-  if (table.poll_wait.count() < 0) {
-    return InvalidArgument(source, ": poll_wait_seconds below 0 for ", table.base_path);
-  }
   return OkStatus();
 }
 
@@ -156,12 +153,18 @@ Status ReadTableFile(const std::string& path, std::vector<items::ItemTableConfig
     table.domain = read.domain();
     table.key = read.key();
     table.base_path = read.base_path();
-    if (read.poll_wait_seconds() != 0) {
-      table.poll_wait =
-          std::chrono::milliseconds(static_cast<int64_t>(read.poll_wait_seconds() * 1000));
+    constexpr double kLongest = 1e9;  // a time that clocks can represent
+    const double seconds = read.poll_wait_seconds();
+    const bool is_time = seconds >= 0 && seconds <= kLongest;  // false for NaN
+    if (is_time && seconds > 0) {
+      table.poll_wait = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
     }
     table.defaults_for_unknown = read.unknown_keys() == ItemTableConfig::DEFAULTS;
     status = CheckTable(table, path);
+    if (status.ok() && !is_time) {
+      status = InvalidArgument(path, ": poll_wait_seconds of ", table.base_path,
+                               " is not between 0 and ", kLongest);
+    }
   }
   return OfFlag("item_table_config_file", std::move(status));
 }
