@@ -47,6 +47,12 @@ class ExampleColumn {
   // The number of elements in the columns, padding included.
   int64_t Elements() const;
 
+  // The memory that this object keeps for its next use.
+  size_t KeptBytes() const {
+    return values_.capacity() + padded_.capacity() + lengths_.capacity() * sizeof(lengths_[0]) +
+           ends_.capacity() * sizeof(ends_[0]);
+  }
+
   // Pads the rows to the longest one and appends one or two columns, which point into this object.
   void Finish(std::vector<Column>* columns, size_t* count);
 

@@ -206,6 +206,12 @@ bool ExampleDecoder::ReadExpected(int64_t row, const char** at, const char* end)
   return true;
 }
 
+size_t ExampleDecoder::KeptBytes() const {
+  size_t bytes = joined_.capacity();
+  for (const ExampleColumn& state : states_) bytes += state.KeptBytes();
+  return bytes;
+}
+
 bool ExampleDecoder::PadsTooMuch() const {
   constexpr double kMostTimes = 16;
   constexpr double kAlways = 1 << 20;

@@ -37,8 +37,8 @@ class ExampleDecoder {
   // this object and `features`, and are valid until the next Decode().
   Span<Column> columns() const { return Span<Column>(columns_.data(), column_count_); }
 
-  // The size of all examples together.
-  size_t bytes() const { return size_; }
+  // The memory that this object keeps for its next use.
+  size_t KeptBytes() const;
 
   // The bytes that columns save: N - 1 times the bytes of the features that all N examples repeat.
   int64_t repeated_bytes() const { return repeated_bytes_; }

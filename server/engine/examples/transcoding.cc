@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/scratch.h"
 #include "server/engine/program/domains.h"
 #include "server/engine/program/staged_program.h"
 
@@ -17,8 +18,10 @@ constexpr std::string_view kDefaultSignature = "serving_default";
 class BorrowedScratch {
  public:
   ~BorrowedScratch() {
-    constexpr size_t kMostKeptBytes = 8 << 20;
-    if (Kept().decoder.bytes() > kMostKeptBytes) Slot().reset();
+    constexpr size_t kMostKept = 4 * kMostKeptBytes;
+    const ExampleTranscoder::Scratch& kept = Kept();
+    const size_t examples = kept.examples.capacity() * sizeof(kept.examples[0]);
+    if (examples + kept.decoder.KeptBytes() > kMostKept) Slot().reset();
   }
   ExampleTranscoder::Scratch* get() { return &Kept(); }
 
