@@ -60,6 +60,7 @@ void Call::Answer(Status status) {
   record_.code = status.code;
   record_.latency = Clock::now() - record_.received;
   backend_.metrics->Record(record_);
+  if (has_servable()) servable_->CountAnswer(status.code);
   if (trace_ != nullptr) backend_.tracer->Finish(*trace_, record_);
   codec_.Send(status);
   delete this;

@@ -217,13 +217,19 @@ int64_t AvailableMemory(const std::string& root) {
   return std::min(available, AddressSpaceLeft());
 }
 
-int64_t TotalMemory(const std::string& root) {
+int64_t MemoryLimit(const std::string& root) {
   int64_t total = MachineHas(root, "MemTotal:");
   for (const ControlGroup& group : ControlGroups("memory", root)) {
     const std::optional<int64_t> limit = ReadNumber(group.directory / FilesOf(group).limit);
     total = std::min(total, limit.value_or(kUnlimited));
   }
-  return std::min(total, AddressSpaceLeft());
+  return total;
 }
+
+int64_t TotalMemory(const std::string& root) {
+  return std::min(MemoryLimit(root), AddressSpaceLeft());
+}
+
+int64_t AnonymousMemory() { return ReadField("/proc/self/status", "RssAnon:").value_or(0) * 1024; }
 
 }  // namespace colcast

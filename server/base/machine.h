@@ -41,8 +41,14 @@ int64_t ReusableAddressSpace();
 // no limit. `root` contains /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
+// The machine's memory or, if less, the limit of its control groups.
+int64_t MemoryLimit(const std::string& root = "");
+
 // Like AvailableMemory(), but counts memory in use as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
+
+// The process's resident memory that is not backed by files; 0 if the kernel does not say.
+int64_t AnonymousMemory();
 
 }  // namespace colcast
 

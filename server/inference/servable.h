@@ -3,6 +3,9 @@
 #define COLCAST_SERVER_INFERENCE_SERVABLE_H_
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,7 +50,7 @@ struct Signature {
   std::unique_ptr<scheduling::RequestClass> request_class;
 };
 
-// Shared by the requests that it answers. Only the learned cost estimates change.
+// Shared by the requests that it answers. Only the learned cost estimates and counts change.
 class Servable {
  public:
   // Returns INTERNAL if the model's signatures cannot be parsed.
@@ -69,6 +72,12 @@ class Servable {
   // The lookup of columns that requests leave out; null if the model has no item table.
   const ItemLookup* items() const { return items_.get(); }
 
+  // Counts an answer of this version. May be called from any thread.
+  void CountAnswer(StatusCode code) const {
+    answered_[static_cast<size_t>(code)].fetch_add(1, std::memory_order_relaxed);
+  }
+  int64_t answered(StatusCode code) const { return answered_[static_cast<size_t>(code)]; }
+
  private:
   Servable() = default;
 
@@ -79,6 +88,7 @@ class Servable {
   engine::BatchRules batch_rules_;
   std::unique_ptr<const ItemLookup> items_;
   std::map<std::string_view, Signature> by_name_;
+  mutable std::array<std::atomic<int64_t>, kNumStatusCodes> answered_{};
 };
 
 // The metrics label of a signature: its name, or "unknown" for null. Lives as long as the servable.

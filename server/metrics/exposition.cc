@@ -200,6 +200,12 @@ void WriteProcess(const ProcessUsage& usage, TextWriter* writer) {
   writer->Metric(":colcast:certificates_end_seconds", kGauge,
                  "When the certificates in use expire, in seconds since 1970; 0 without TLS.");
   writer->Sample({}, figures.certificates_end.load());
+  writer->Metric(":colcast:anonymous_memory_bytes", kGauge,
+                 "Resident memory without mapped files, which the kernel can drop.");
+  writer->Sample({}, usage.anonymous_bytes);
+  writer->Metric(":colcast:memory_limit_bytes", kGauge,
+                 "Memory of the machine or, if less, the limit of the control groups.");
+  writer->Sample({}, usage.memory_limit);
   writer->Metric("process_cpu_seconds_total", kCounter, "User and system time of all threads.");
   writer->Sample({}, usage.cpu_seconds);
   writer->Metric("process_resident_memory_bytes", kGauge, "Resident memory.");

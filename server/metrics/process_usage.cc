@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "server/base/machine.h"
+
 namespace colcast::metrics {
 namespace {
 
@@ -63,6 +65,8 @@ ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
   usage.cpu_seconds = Seconds(CLOCK_PROCESS_CPUTIME_ID);
   usage.resident_bytes = ResidentBytes();
+  usage.anonymous_bytes = AnonymousMemory();
+  usage.memory_limit = MemoryLimit();
   usage.open_fds = OpenFds();
   usage.max_fds = MaxFds();
   usage.start_time_seconds = start_time_seconds;

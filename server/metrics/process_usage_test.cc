@@ -13,6 +13,8 @@ TEST(ProcessUsageTest, TellsOfThisProcess) {
   EXPECT_GT(usage.cpu_seconds, 0);
   EXPECT_GT(usage.resident_bytes, 1 << 20);
   EXPECT_LT(usage.resident_bytes, int64_t{1} << 32);
+  EXPECT_GT(usage.anonymous_bytes, 0);
+  EXPECT_LT(usage.anonymous_bytes, usage.memory_limit);
   EXPECT_GE(usage.open_fds, 3);
   EXPECT_GT(usage.max_fds, usage.open_fds);
 }

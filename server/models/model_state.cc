@@ -199,10 +199,11 @@ const Version* ModelState::FindReady(int64_t version_number) const {
 }
 
 ModelSnapshot ModelState::Snapshot() const {
-  ModelSnapshot model{config_.name, config_.base_path, base_path_read_, {}};
+  ModelSnapshot model{config_.name, config_.base_path, base_path_read_, 0, {}};
   for (const Version& version : versions_) {
     VersionSnapshot snapshot;
     snapshot.status = StatusOf(version);
+    if (version.aspired && !snapshot.status.error.ok()) ++model.refused;
     snapshot.path = version.directory.path;
     for (const auto& [label, number] : config_.labels) {
       if (number == version.directory.version) snapshot.labels.push_back(label);

@@ -35,6 +35,7 @@ struct ModelSnapshot {
   std::string name;
   std::string base_path;
   int64_t base_path_read = 0;  // the last time that succeeded, in seconds since 1970; 0 for never
+  int64_t refused = 0;         // versions to serve that could not be loaded or cannot answer
   std::vector<VersionSnapshot> versions;  // ascending
 };
 

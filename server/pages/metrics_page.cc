@@ -77,27 +77,36 @@ LabelList With(LabelList labels, const LabelList& more) {
 
 void WriteVersions(const std::vector<ModelSnapshot>& models, TextWriter* writer) {
   using tensorflow::serving::ModelVersionStatus;
-  std::vector<Labelled<int64_t>> rows;
+  std::vector<Labelled<int64_t>> states, answered;
+  std::vector<Labelled<const ModelSnapshot*>> rows;
   for (const ModelSnapshot& model : models) {
+    rows.push_back({{{"model_name", model.name}}, &model});
     for (const VersionSnapshot& version : model.versions) {
       const auto state = static_cast<ModelVersionStatus::State>(version.status.state);
-      rows.push_back({{{"model_name", model.name},
-                       {"version", std::to_string(version.status.version)},
-                       {"state", ModelVersionStatus::State_Name(state)}},
-                      1});
+      const LabelList labels = {{"model_name", model.name},
+                                {"version", std::to_string(version.status.version)}};
+      states.push_back({With(labels, {{"state", ModelVersionStatus::State_Name(state)}}), 1});
+      for (int code = 0; version.servable != nullptr && code < kNumStatusCodes; ++code) {
+        const auto status = static_cast<StatusCode>(code);
+        const int64_t count = version.servable->answered(status);
+        if (count == 0) continue;
+        answered.push_back({With(labels, {{"status", std::string(StatusName(status))}}), count});
+      }
     }
   }
-  Write(":colcast:model_version_state", kGauge, "1 for the state that a version is in.", rows,
+  Write(":colcast:model_version_state", kGauge, "1 for the state that a version is in.", states,
         writer);
-}
-
-void WriteBasePaths(const std::vector<ModelSnapshot>& models, TextWriter* writer) {
-  std::vector<Labelled<int64_t>> rows;
-  for (const ModelSnapshot& model : models) {
-    rows.push_back({{{"model_name", model.name}}, model.base_path_read});
-  }
-  Write(":colcast:base_path_read_seconds", kGauge,
-        "When the model's base path was last read, in seconds since 1970.", rows, writer);
+  Write(":colcast:version_requests_total", kCounter, "Requests answered by each loaded version.",
+        answered, writer);
+  static constexpr Family<const ModelSnapshot*> kFamilies[] = {
+      {":colcast:versions_refused", kGauge,
+       "Versions to serve that could not be loaded or cannot answer.",
+       [](const ModelSnapshot* const& model) { return model->refused; }},
+      {":colcast:base_path_read_seconds", kGauge,
+       "When the model's base path was last read, in seconds since 1970.",
+       [](const ModelSnapshot* const& model) { return model->base_path_read; }},
+  };
+  Write(kFamilies, rows, writer);
 }
 
 void WriteStates(const std::vector<ModelSnapshot>& models, TextWriter* writer) {
@@ -255,7 +264,6 @@ std::string MetricsText(const Backend& backend, std::string_view server_version)
   WriteRequestLogs(*backend.request_logs, &writer);
   const std::vector<ModelSnapshot> models = backend.models->Models();
   WriteVersions(models, &writer);
-  WriteBasePaths(models, &writer);
   WriteStates(models, &writer);
   WriteTables(models, &writer);
   WriteItemTables(*backend.item_tables, &writer);

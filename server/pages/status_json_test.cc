@@ -39,7 +39,7 @@ rapidjson::Document Read(Write&& write) {
 
 rapidjson::Document Models(const std::vector<VersionSnapshot>& versions) {
   return Read([&](JsonWriter* json) {
-    WriteModels({ModelSnapshot{"m", "/models/m", 0, versions}}, json);
+    WriteModels({ModelSnapshot{"m", "/models/m", 0, 0, versions}}, json);
   });
 }
 

@@ -77,7 +77,7 @@ class Prometheus:
             r"\[1d\]": "[5m]",
             r"for: \w+": "for: 0s",
             "> 300": "> 3",
-            "8e9": "1e8",
+            "> 0.9": "> 0.0001",
         }
         for before, after in shorter.items():
             rules, changed = re.subn(before, after, rules)
