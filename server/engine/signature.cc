@@ -83,8 +83,7 @@ absl::Status CheckLengths(const Input& input, const Input* list) {
 }  // namespace
 
 ListColumns::ListColumns(const SignatureInputs& inputs, const RowRecord& record)
-    : lengths_(inputs.inputs().size(), -1),
-      is_lengths_(inputs.inputs().size(), false) {
+    : lengths_(inputs.inputs().size(), -1), is_lengths_(inputs.inputs().size(), false) {
   const auto lengths_of = [&inputs](const std::string& list) {
     const int lengths = inputs.Find(absl::StrCat(list, "/length"));
     const bool are_numbers = lengths >= 0 && inputs.inputs()[lengths].dtype == tensorflow::DT_INT64;
