@@ -197,7 +197,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Valid keys and certificates are tested over connections, in tests/server/test_tls.py.
+// Valid keys and certificates are tested over connections, in tests/server/test_ports.py.
 TEST(TlsConfigTest, ErrorsNameTheFileAndTheField) {
   const struct {
     const char* text;

@@ -18,7 +18,7 @@ from tensorflow_serving.apis import (
 from .. import models
 from ..models import shops, stages_model
 from ..waiting import wait_until
-from .servers import FAST, Servers, Stubs
+from .servers import Servers, Stubs
 
 
 def config_flag(file: Path, base_paths: Mapping[str, Path]) -> str:
@@ -65,8 +65,8 @@ def ranker_base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base_path
 
 
-def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> None:
-    """Saves a version of the ranker that loads, or fails, once the pipe has a reader."""
+def save_waiting_ranker(directory: Path, pipe: Path) -> None:
+    """Saves a version of the ranker that loads once the pipe has a reader."""
     os.mkfifo(pipe)
     models.build("ranker", directory, waits=True)
     file = directory / "assets.extra" / "tf_serving_warmup_requests"
@@ -77,8 +77,6 @@ def save_waiting_ranker(directory: Path, pipe: Path, *, fails: bool = False) -> 
     request.inputs["path"].CopyFrom(tf.make_tensor_proto(str(pipe)))
     with tf.io.TFRecordWriter(str(file)) as writer:
         writer.write(log.SerializeToString())
-        if fails:
-            writer.write(b"not a log")
 
 
 @pytest.fixture(scope="session")
@@ -107,15 +105,6 @@ def serve(servers: Servers) -> Iterator[Callable[..., "Stubs"]]:
     """`Servers.serve`; models are removed after the module's tests."""
     yield servers.serve
     servers.forget()
-
-
-@pytest.fixture(scope="session")
-def reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server for tests that change its configuration."""
-    empty = tmp_path_factory.mktemp("reloading") / "models.config"
-    empty.write_text("model_config_list {}")
-    with ServerProcess(flags=[f"--model_config_file={empty}", *FAST]) as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,13 @@
 
 import json
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 from colcast.server import ServerProcess
 from prometheus_client.parser import text_string_to_metric_families
+
+from ..waiting import wait_until
 
 PATH = "/monitoring/prometheus/metrics"
 
@@ -51,3 +54,20 @@ def of_predicts(stubs: Any, metric: str, signature: str, entrypoint: str = "GRPC
         API="Predict",
         entrypoint=entrypoint,
     )
+
+
+def until_joined(
+    ask: Callable[[], None], stubs: Any, signature: str, entrypoint: str = "GRPC"
+) -> None:
+    """Calls ask() until some of its requests have run together, which a busy machine may delay."""
+
+    def joined() -> float:
+        return of_predicts(stubs, "joined_requests", signature, entrypoint)
+
+    before = joined()
+
+    def some_ran_together() -> bool:
+        ask()
+        return joined() > before
+
+    wait_until(some_ran_together)

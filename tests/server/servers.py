@@ -1,17 +1,17 @@
-"""TF Serving's stubs, servers that all tests share, and a server whose only worker is busy."""
+"""TF Serving's stubs, and servers that all tests share."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 import numpy as np
 import tensorflow as tf
 from colcast.loadtest.measure.meters import publishing
-from colcast.server import ServerProcess
+from colcast.server import ServerFailedError, ServerProcess
 from google.protobuf import text_format
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
@@ -23,11 +23,6 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 from tensorflow_serving.config import model_server_config_pb2
-
-from .. import models
-from ..models.impure import Gate
-from ..waiting import wait_until
-from .metrics_page import Metrics
 
 FAST = (
     "--file_system_poll_wait_seconds=0.05",
@@ -189,45 +184,19 @@ class Servers:
         return self._served[flags]
 
 
-class BusyServer(NamedTuple):
-    """A server whose only worker waits at a gate and whose queue holds one more request."""
-
-    stubs: Stubs
-    gate: Gate
-    before: Metrics
-
-    def ask(self, path: Path | None = None, timeout: float = 120) -> Any:
-        """Starts a call that reads a file; with no path, it fails as soon as it runs."""
-        path = path or self.gate.path.with_name("none")
-        request = self.stubs.request({"path": str(path), "x": [1.0]})
-        return self.stubs.prediction.Predict.future(request, timeout=timeout)
-
-    def grown(self, name: str, **labels: str) -> float:
-        """How much a sample of the metrics page has grown since the worker reached the gate."""
-        now = Metrics(self.stubs.server).value(name, **labels)
-        return now - self.before.value(name, **labels)
-
-    def wait_for_a_queue(self) -> None:
-        """Waits until a request waits for the worker."""
-        wait_until(lambda: self.grown(":colcast:queue_length") == 1)
-
-
-@contextlib.contextmanager
-def held_worker(
-    folder: Path, serve: Callable[..., Stubs], *flags: str
-) -> Iterator[tuple[Stubs, Gate]]:
-    """Starts a request that holds a server's only worker; yields stubs and the gate to open."""
-    models.build("gated", folder / "gated" / "1")
-    stubs, gate = serve(folder / "gated", *flags), Gate(folder / "gate")
-    request = stubs.request({"path": str(gate.path), "x": [1.0]})
-    running = stubs.prediction.Predict.future(request, timeout=300)
-    wait_until(gate.is_reached)
-    yield stubs, gate
-    assert "Illegal seek" in running.details()  # TensorFlow cannot read a pipe as a file
-
-
-@contextlib.contextmanager
-def busy_server(folder: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
-    """A server whose worker is busy until the caller opens the gate."""
-    with held_worker(folder, serve, *ONE_WAITS) as (stubs, gate):
-        yield BusyServer(stubs, gate, Metrics(stubs.server))
+@contextmanager
+def one_port_server(*arguments: Any, flags: Sequence[str] = ()) -> Iterator[ServerProcess]:
+    """Starts a server that has gRPC and REST on one port; yields it."""
+    with ExitStack() as running:
+        server = None
+        while server is None:
+            with socket.socket() as finder:
+                finder.bind(("127.0.0.1", 0))
+                port = finder.getsockname()[1]
+            ports = [f"--port={port}", f"--rest_api_port={port}"]
+            try:
+                server = running.enter_context(ServerProcess(*arguments, flags=[*ports, *flags]))
+            except ServerFailedError as error:
+                if f"127.0.0.1:{port}" not in str(error).splitlines()[-1]:
+                    raise  # otherwise, another process has taken the port
+        yield server

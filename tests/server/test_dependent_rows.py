@@ -1,7 +1,11 @@
-"""Requests whose rows depend on each other run alone; those with indices are joined and split."""
+"""Rows that depend on each other, or on the longest list of their request.
 
-import random
+Requests whose rows depend on each other run alone; a list's longest length is part of what rows may
+share: states, joined requests and slices.
+"""
+
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +13,13 @@ import grpc
 import numpy as np
 import pytest
 
-from ..models import dependent_model, stages_model
-from ..waiting import wait_until
-from .metrics_page import Metrics, of_predicts, states_computed
-from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs, held_worker
-from .test_domains import INDEXED, request_of
+from ..models import dependent_model, lists_model, stages_model
+from .metrics_page import Metrics, of_predicts, until_joined
+from .servers import BATCHING, NOTHING_KEPT, ONE_WORKER, Stubs
 
 Inputs = dict[str, Any]
+LATE = "columnar_late"
+SIGNATURES = ("columnar", LATE)
 USER = np.ones(1, np.float32)
 REQUESTS = 40
 PARAMETERS = """
@@ -49,38 +53,62 @@ def _batching(serve: Any, base_path: Path, flags: list[str]) -> Stubs:
 def _staged(tmp_path_factory: pytest.TempPathFactory, serve: Any, flags: list[str]) -> Stubs:
     """Stubs of a model with stages, whose last stage scores one user's candidates per run."""
     base_path = tmp_path_factory.mktemp("staged")
-    stages_model.save(base_path / "1", users_per_run="one", dependent="columnar_pair columnar_late")
+    stages_model.save(base_path / "1", users_per_run="one", dependent=f"columnar_pair {LATE}")
     return serve(base_path, *flags)
 
 
 def together(stubs: Stubs, signature: str, requests: list[Inputs], name: str) -> list[Any]:
     """Sends requests at the same time; returns one output of each."""
     calls = [
-        stubs.prediction.Predict.future(stubs.request(inputs, signature_name=signature), timeout=60)
+        stubs.prediction.Predict.future(
+            stubs.request(inputs, signature_name=signature), timeout=120
+        )
         for inputs in requests
     ]
     return [np.array(call.result().outputs[name].float_val) for call in calls]
 
 
-@pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
-def test_a_large_request_is_not_split(serve, base_path, batching, signature):
-    """If its rows were independent, the request would be split, because workers are idle."""
-    item = np.random.default_rng(1).random(4000, np.float32)
-    expected = np.exp(item) / np.exp(item).sum()
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_requests_are_neither_split_nor_run_together(serve, base_path, batching, signature):
+    """If rows were independent, the large request would be split, because workers are idle."""
+    draw = np.random.default_rng(1)
     for stubs in (serve(base_path), batching):
-        for _ in range(3):
-            (share,) = together(stubs, signature, [{"user": USER, "item": item}], "share")
-            np.testing.assert_allclose(share, expected, rtol=1e-4)
-        assert of_predicts(stubs, "divided_requests", signature) == 0
+        for rows in ([4000], draw.integers(1, 20, REQUESTS)):
+            requests = [{"user": USER, "item": draw.random(n, np.float32)} for n in rows]
+            shares = together(stubs, signature, requests, "share")
+            for inputs, share in zip(requests, shares, strict=True):
+                expected = np.exp(inputs["item"]) / np.exp(inputs["item"]).sum()
+                np.testing.assert_allclose(share, expected, rtol=1e-4)
+        for metric in ("divided_requests", "joined_requests"):
+            assert of_predicts(stubs, metric, signature) == 0
 
 
-def test_requests_do_not_run_together(batching):
-    rows = np.random.default_rng(2).integers(1, 20, REQUESTS)
-    requests = [{"user": USER, "item": np.arange(n, dtype=np.float32)} for n in rows]
-    for signature in ("columnar", "columnar_late"):
-        for share in together(batching, signature, requests, "share"):
-            assert share.sum() == pytest.approx(1)
-        assert of_predicts(batching, "joined_requests", signature) == 0
+def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_user(
+    serve: Any, base_path: Path
+) -> None:
+    random = np.random.default_rng(1)
+    users, items = random.random(3, np.float32), random.random(20, np.float32)
+    row_to_user = random.integers(0, 3, 20)
+    several = {"user": users, "item": items, "row_to_user": row_to_user}
+    stubs = serve(base_path)
+
+    def share(inputs: Inputs, signature: str) -> Any:
+        return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
+
+    repeated = stubs.predict({"user": users[row_to_user], "item": items}, signature_name="columnar")
+    assert share(several, "columnar").tolist() == repeated["share"].tolist()
+    late = share(several, LATE)
+    for user in range(3):
+        of_user = row_to_user == user
+        alone = share({"user": users[[user]], "item": items[of_user]}, LATE)
+        np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
+    # An output without rows belongs to the whole request, not to one user.
+    total = stubs.predict(several, signature_name="columnar")["total"]
+    assert total == repeated["total"]
+    with pytest.raises(grpc.RpcError) as error:
+        stubs.predict(several, signature_name=LATE)
+    assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
+    assert '"total"' in error.value.details()
 
 
 def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching):
@@ -91,11 +119,15 @@ def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching)
         # lists of equal width may run together
         history = draw.random((len(length), 3), np.float32)
         requests.append({"history": history, "history/length": length})
-    for inputs, mean in zip(requests, together(batching, "listed", requests, "mean"), strict=True):
-        length, history = inputs["history/length"], inputs["history"]
-        sums = [row[:n].sum() for row, n in zip(history, length, strict=True)]
-        np.testing.assert_allclose(mean, np.array(sums) / length.max(), rtol=1e-5)
-    assert of_predicts(batching, "joined_requests", "listed") > 0
+
+    def ask() -> None:
+        means = together(batching, "listed", requests, "mean")
+        for inputs, mean in zip(requests, means, strict=True):
+            length, history = inputs["history/length"], inputs["history"]
+            sums = [row[:n].sum() for row, n in zip(history, length, strict=True)]
+            np.testing.assert_allclose(mean, np.array(sums) / length.max(), rtol=1e-5)
+
+    until_joined(ask, batching, "listed")
 
 
 def test_an_input_is_not_padded_for_another_that_is_named_as_its_length(batching):
@@ -104,9 +136,14 @@ def test_an_input_is_not_padded_for_another_that_is_named_as_its_length(batching
         {"seen": draw.random((2, draw.integers(1, 7)), np.float32), "seen/length": np.array([0, 1])}
         for _ in range(REQUESTS)
     ]
-    for inputs, mean in zip(requests, together(batching, "wide", requests, "mean"), strict=True):
-        np.testing.assert_allclose(mean, inputs["seen"].mean(1) + inputs["seen/length"], rtol=1e-5)
-    assert of_predicts(batching, "joined_requests", "wide") > 0
+
+    def ask() -> None:
+        means = together(batching, "wide", requests, "mean")
+        for inputs, mean in zip(requests, means, strict=True):
+            expected = inputs["seen"].mean(1) + inputs["seen/length"]
+            np.testing.assert_allclose(mean, expected, rtol=1e-5)
+
+    until_joined(ask, batching, "wide")
 
 
 @pytest.mark.parametrize("signature", ["total", "best"])
@@ -133,7 +170,7 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
     requests, expected = [], []
     for seed in range(8):
         inputs = stages_model.inputs(np.random.default_rng(seed), 1, 3)
-        expected.append(staged.predict(inputs, signature_name="columnar_late")["score"])
+        expected.append(staged.predict(inputs, signature_name=LATE)["score"])
         rows = {"row_to_user": np.zeros(3, np.int64), "user_state/row": np.zeros(1, np.int64)}
         requests.append(states_of(staged, inputs) | rows | {"position": inputs["position"]})
     for _ in range(5):
@@ -142,159 +179,90 @@ def test_requests_to_the_last_stage_do_not_run_together(staged):
     assert of_predicts(staged, "joined_requests", "columnar_pair") == 0
 
 
-Code = grpc.StatusCode
-Columns = dict[str, Any]
-LATE = "columnar_late"
-SLICE = 100  # rows
-SPLITTING = f"""
-enable_large_batch_splitting {{ value: true }}
-max_batch_size {{ value: 4096 }}
-max_execution_batch_size {{ value: {SLICE} }}
-"""
+SLICES = ("--num_workers=4", "--max_piece_milliseconds=0.01")
+Request = tuple[Inputs, np.ndarray]
 
 
-@pytest.fixture(scope="module", name="alone")
-def _alone(serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
-    return serve(shops_path, *WHOLE_AND_ALONE)
+@pytest.fixture(scope="module", name="lists_path")
+def _lists_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base_path = tmp_path_factory.mktemp("lists")
+    lists_model.save(base_path / "1")
+    return base_path
 
 
-@pytest.fixture(scope="module", name="together", params=[ONE_WORKER, NOTHING_KEPT])
-def _together(
-    request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path
-) -> Stubs:
-    """Stubs of a server with one worker, so requests that arrive during a run wait."""
-    return serve(shops_path, *request.param)
+def lists(draw: np.random.Generator, rows: int, longest: int) -> list[list[float]]:
+    """Few distinct lists, so that states are found again beside longer and shorter lists."""
+    return [
+        draw.integers(1, 3, draw.integers(0, longest + 1)).astype(float).tolist()
+        for _ in range(rows)
+    ]
 
 
-@pytest.fixture(scope="module", name="slices", params=[(), STATES_OFF])
-def _slices(
-    request: pytest.FixtureRequest,
-    serve: Callable[..., Stubs],
-    shops_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Stubs:
-    """Stubs of a server that splits every request of more than SLICE rows, however busy it is."""
-    file = tmp_path_factory.mktemp("slices") / "batching.config"
-    file.write_text(SPLITTING)
-    flags = ["--enable_batching", f"--batching_parameters_file={file}"]
-    flags += ["--num_workers=4", f"--max_expanded_bytes={64 << 20}"]
-    return serve(shops_path, *flags, *request.param)
+def sent(draw: np.random.Generator, *domains: list[list[float]]) -> Inputs:
+    found = {}
+    for name, rows in zip(lists_model.WEIGHTS, domains, strict=True):
+        found |= lists_model.columns(name, rows, int(draw.integers(0, 3)))
+    return found
 
 
-def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
-    """A random request, with indices for some domains or for none, and its number of candidates."""
-    draw = random.Random(seed)
-    count = draw.randint(1, most)
-    rows = {domain: draw.randint(1, 6) for domain in INDEXED if draw.random() < 0.4}
-    columns = request_of(np.random.default_rng(seed), rows, count)
-    for name in list(columns):
-        domain = name.partition("_")[0]
-        if domain in rows and draw.random() < 0.2:  # one row stands for all rows of its domain
-            lengths = name.removesuffix("/length")
-            for column in (lengths, f"{lengths}/length"):
-                if column in columns and rows[domain] > 1:
-                    columns[column] = columns[column][:1]
-        elif domain in ("shop", "campaign") and domain not in rows and seed % 3 == 0:
-            columns[name] = columns[name][:1]  # one row for all candidates, without an index
-    return columns, count
+def request(seed: int, candidates: int = 8, clicks: int = 2) -> Request:
+    """A request of one user, and its scores."""
+    draw = np.random.default_rng(seed)
+    rows = int(draw.integers(1, candidates + 1))
+    history, genres = lists(draw, 1, 4), lists(draw, rows, 3)
+    of_candidates = lists(draw, rows, clicks)
+    expected = lists_model.scores(history * rows, genres, of_candidates)
+    return sent(draw, history, genres, of_candidates), expected
 
 
-def wrong(columns: Columns, kind: int) -> Columns:
-    """The request, with an error of one of five kinds."""
-    indices = [name for name in columns if name.startswith("row_to_")]
-    if kind == 0 or not indices:
-        return {name: column for name, column in columns.items() if name != "user_id_0"}
-    index = columns[indices[0]].copy()
-    if kind == 1:
-        index[-1] = 1000
-    if kind == 2:
-        index[0] = -1
-    if kind == 3:
-        return columns | {indices[0]: index.astype(np.int32)}
-    if kind == 4:
-        return columns | {indices[0]: np.concatenate([index, index, index])}
-    return columns | {indices[0]: index}
+def several_users(seed: int) -> Request:
+    """A request of several users, each with the scores of a request of its own."""
+    draw = np.random.default_rng(seed)
+    rows = int(draw.integers(2, 9))
+    row_to_user = np.concatenate([[0, 1], draw.integers(0, 2, rows - 2)])
+    histories, genres, clicks = lists(draw, 2, 4), lists(draw, rows, 3), lists(draw, rows, 2)
+    expected = np.zeros(rows)
+    for user in range(2):
+        (own,) = np.nonzero(row_to_user == user)
+        expected[own] = lists_model.scores(
+            [histories[user]] * len(own), [genres[i] for i in own], [clicks[i] for i in own]
+        )
+    return sent(draw, histories, genres, clicks) | {"row_to_user": row_to_user}, expected
 
 
-def test_with_wrong_ones_among_them_each_is_answered_as_alone(
-    alone: Stubs, together: Stubs
+@pytest.mark.parametrize("flags", [(), ONE_WORKER, NOTHING_KEPT, SLICES])
+def test_states_of_one_length_answer_no_other(
+    serve: Callable[..., Stubs], lists_path: Path, flags: tuple[str, ...]
 ) -> None:
-    spec = {"signature_name": LATE}
-    requests = []
-    for seed in range(120):
-        columns, _ = drawn(seed)
-        requests.append(wrong(columns, seed % 7) if seed % 9 == 4 else columns)
-    before = of_predicts(together, "joined_requests", LATE)
-    answers = []
-    for columns in requests:
-        try:
-            answers.append(alone.predict(columns, **spec)["score"])
-        except grpc.RpcError as error:
-            details = error.details().replace(alone.model, together.model)
-            answers.append((error.code(), details))
-    assert sum(isinstance(answer, tuple) for answer in answers) >= 10
+    stubs = serve(lists_path, *flags)
+    for seed in range(300):
+        inputs, expected = (several_users if seed % 4 == 1 else request)(seed)
+        scores = stubs.predict(inputs, signature_name=LATE)["score"]
+        np.testing.assert_allclose(scores, expected, rtol=1e-5, err_msg=str(seed))
+        if "row_to_user" not in inputs:
+            scores = stubs.predict(inputs, signature_name="columnar")["score"]
+            np.testing.assert_allclose(scores, expected, rtol=1e-5, err_msg=str(seed))
+    programs = {
+        sample.labels["program"]: sample.value
+        for sample in Metrics(stubs.server).samples
+        if sample.name == ":colcast:program_total" and sample.labels["signature_name"] == LATE
+    }
+    assert programs["stages"] > 50, programs
+
+
+@pytest.mark.parametrize("flags", [ONE_WORKER, (*ONE_WORKER, *NOTHING_KEPT[1:]), BATCHING])
+def test_requests_with_lists_of_any_length_are_joined(
+    serve: Callable[..., Stubs], lists_path: Path, flags: tuple[str, ...]
+) -> None:
+    stubs = serve(lists_path, *flags)
+    starts = count(0, 100)
+
+    def ask() -> None:
+        start = next(starts)
+        drawn = [request(seed, clicks=0) for seed in range(start, start + 100)]
+        answers = together(stubs, LATE, [inputs for inputs, _ in drawn], "score")
+        for scores, (_, expected) in zip(answers, drawn, strict=True):
+            np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
     for _ in range(3):
-        calls = [
-            together.prediction.Predict.future(together.request(columns, **spec), timeout=60)
-            for columns in requests
-        ]
-        for seed, (call, expected) in enumerate(zip(calls, answers, strict=True)):
-            if isinstance(expected, tuple):
-                assert (call.code(), call.details()) == expected, seed
-                continue
-            assert call.code() is Code.OK, (seed, call.details())
-            got = np.array(call.result().outputs["score"].float_val)
-            np.testing.assert_allclose(got, expected.ravel(), rtol=2e-5, err_msg=str(seed))
-    assert of_predicts(together, "joined_requests", LATE) > before
-
-
-def test_shared_rows_of_a_run_are_computed_once(
-    serve: Callable[..., Stubs], shops_path: Path, tmp_path: Path
-) -> None:
-    """The requests differ in users and items, but have the same shops and campaigns."""
-    base = request_of(np.random.default_rng(1), {"shop": 4, "campaign": 3}, 20)
-    requests = []
-    for seed in range(40):
-        own = request_of(np.random.default_rng(100 + seed), {"shop": 4, "campaign": 3}, 20)
-        shared = {n: c for n, c in base.items() if n.startswith(("shop_", "campaign_"))}
-        requests.append(own | shared)
-    stubs = serve(shops_path, *NOTHING_KEPT)
-    with held_worker(tmp_path, serve, *NOTHING_KEPT) as (_, gate):
-        calls = [
-            stubs.prediction.Predict.future(stubs.request(columns, signature_name=LATE), timeout=60)
-            for columns in requests
-        ]
-        wait_until(lambda: Metrics(stubs.server).value(":colcast:queue_length") == len(requests))
-        gate.open()
-        assert all(call.code() is Code.OK for call in calls)
-    assert of_predicts(stubs, "joined_requests", LATE) > 0
-    assert states_computed(stubs, "shop") < 4 * len(requests)
-
-
-def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> None:
-    """A request with an index of items, shops or campaigns is not split."""
-    spec = {"signature_name": LATE}
-    for seed in range(40):
-        columns, count = drawn(seed, most=1000)
-        indices = {name for name in columns if name.startswith("row_to_")}
-        split = count > SLICE and indices <= {"row_to_user"}
-        before = of_predicts(slices, "divided_requests", LATE)
-        got = slices.predict(columns, **spec)["score"]
-        assert of_predicts(slices, "divided_requests", LATE) == before + split, seed
-        expected = alone.predict(columns, **spec)["score"]
-        np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))
-
-
-def test_a_long_string_that_every_candidate_reads_is_refused_before_it_is_repeated(
-    slices: Stubs,
-) -> None:
-    columns = request_of(np.random.default_rng(1), {"shop": 100}, 2000)
-    name = next(n for n, c in columns.items() if n.startswith("shop_") and c.dtype == object)
-    columns[name] = np.array([b"x" * 300_000] + [b""] * 99, object)
-    columns["row_to_shop"] = np.zeros(2000, np.int64)
-    with pytest.raises(grpc.RpcError) as refused:
-        slices.predict(columns, signature_name="columnar")
-    assert refused.value.code() is Code.RESOURCE_EXHAUSTED
-    assert "max_expanded_bytes is" in refused.value.details()
-    good = request_of(np.random.default_rng(1), {"shop": 4}, 20)
-    assert len(slices.predict(good, signature_name="columnar")["score"]) == 20
+        until_joined(ask, stubs, LATE)

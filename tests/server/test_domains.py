@@ -1,6 +1,7 @@
 """Several users, shops and campaigns: each distinct row is sent once and computed once."""
 
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ from colcast.client import RankingClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ..models import dependent_model, shops, stages_model
-from .metrics_page import states_computed
-from .servers import NOTHING_KEPT, Stubs
+from ..models import shops, stages_model
+from .metrics_page import of_predicts, states_computed, until_joined
+from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs
 
 v1 = tf.compat.v1
+Code = grpc.StatusCode
 Columns = dict[str, Any]
 INDEXED = ("user", "item", "shop", "campaign")
-SIGNATURES = ("columnar", "columnar_late")
+LATE = "columnar_late"
+SIGNATURES = ("columnar", LATE)
 
 
 @pytest.fixture(scope="module", name="score")
@@ -101,43 +104,28 @@ def test_scores_are_those_of_repeated_rows(
         np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=signature)
 
 
-def refused(stubs: Stubs, columns: Columns, signature: str) -> str:
-    """The message that refuses a request; the same request with good indices is then answered."""
-    with pytest.raises(grpc.RpcError) as error:
-        stubs.predict(columns, signature_name=signature)
-    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    return str(error.value.details())
-
-
-@pytest.mark.parametrize("signature", SIGNATURES)
 @pytest.mark.parametrize(
-    ("index", "words"),
+    ("change", "words"),
     [
-        (np.array([0, 1, 3, 1]), ["row 2 is 3, expected 0 to 2", "a row of the shop columns"]),
-        (np.array([0, -1, 0, 1]), ["row 1 is -1"]),
-        (np.array([0, 1, 2, 2**63 - 1]), ["row 3", str(2**63 - 1)]),
-        (np.array([-(2**63), 1, 2, 1]), ["row 0", str(-(2**63))]),
-        (np.array([0, 1, 2]), ["has 3 rows", "N = 4"]),
-        (np.array([0, 1, 2, 0], np.int32), ["int32", "int64"]),
-        (np.array([[0, 1, 2, 0]]), ["[1,4]"]),
-        (["a", "b", "c", "d"], ["string"]),
+        ({"row_to_shop": [0, -1, 0, 1]}, ["row 1 is -1"]),
+        ({"row_to_shop": [0, 1, 2, 2**63 - 1]}, ["row 3", str(2**63 - 1)]),
+        ({"row_to_shop": [0, 1, 2]}, ["has 3 rows", "N = 4"]),
+        ({"row_to_shop": np.array([0, 1, 2, 0], np.int32)}, ["int32", "int64"]),
+        ({"row_to_author": [0] * 4}, ['input "row_to_author" is not in the signature']),
+        ({"shop_id_0": np.array([1, 2])}, ['"shop_id_0" has 2 rows']),
     ],
 )
 def test_an_index_that_names_no_row_is_refused(
-    stubs: Any, signature: str, index: Any, words: list[str]
+    stubs: Any, change: Columns, words: list[str]
 ) -> None:
     columns = request_of(np.random.default_rng(1), {"shop": 3, "user": 2}, 4)
-    said = refused(stubs, columns | {"row_to_shop": index}, signature)
-    assert all(word in said for word in ['"row_to_shop"', *words]), said
-    assert len(stubs.predict(columns, signature_name=signature)["score"]) == 4
-
-
-def test_an_index_of_no_domain_and_rows_of_another_number_are_refused(stubs: Any) -> None:
-    columns = request_of(np.random.default_rng(1), {"shop": 3}, 4)
-    said = refused(stubs, columns | {"row_to_author": [0] * 4}, "columnar_late")
-    assert 'input "row_to_author" is not in the signature' in said
-    said = refused(stubs, columns | {"shop_id_0": np.array([1, 2])}, "columnar_late")
-    assert '"shop_id_0" has 2 rows' in said
+    typed = {name: np.asarray(value) for name, value in change.items()}
+    for signature in SIGNATURES:
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(columns | typed, signature_name=signature)
+        assert error.value.code() is Code.INVALID_ARGUMENT
+        assert all(word in error.value.details() for word in words), error.value.details()
+        assert len(stubs.predict(columns, signature_name=signature)["score"]) == 4
 
 
 STAGES = {"many": {}, "one": {"users_per_run": "one"}, "unnumbered": {"numbered": False}}
@@ -163,45 +151,6 @@ def test_several_users_get_the_scores_of_repeated_rows_however_the_last_stage_ta
             np.testing.assert_array_equal(got["tag"], expected["tag"])
 
 
-def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_user(
-    serve: Any, tmp_path: Path
-) -> None:
-    random = np.random.default_rng(1)
-    users, items = random.random(3, np.float32), random.random(20, np.float32)
-    row_to_user = random.integers(0, 3, 20)
-    several = {"user": users, "item": items, "row_to_user": row_to_user}
-    dependent_model.save(tmp_path / "1")
-    stubs = serve(tmp_path)
-
-    def share(inputs: Columns, signature: str) -> Any:
-        return stubs.predict(inputs, signature_name=signature, output_filter=["share"])["share"]
-
-    repeated = stubs.predict({"user": users[row_to_user], "item": items}, signature_name="columnar")
-    assert share(several, "columnar").tolist() == repeated["share"].tolist()
-    late = share(several, "columnar_late")
-    for user in range(3):
-        of_user = row_to_user == user
-        alone = share({"user": users[[user]], "item": items[of_user]}, "columnar_late")
-        np.testing.assert_allclose(late[of_user], alone, rtol=1e-6)
-    # An output without rows belongs to the whole request, not to one user.
-    total = stubs.predict(several, signature_name="columnar")["total"]
-    assert total == repeated["total"]
-    with pytest.raises(grpc.RpcError) as error:
-        stubs.predict(several, signature_name="columnar_late")
-    assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
-    assert '"total"' in error.value.details()
-
-
-def computed(stubs: Stubs) -> dict[str, float]:
-    """The number of rows computed so far, by domain."""
-    return {store: states_computed(stubs, store) for store in INDEXED}
-
-
-def grown(stubs: Stubs, before: dict[str, float]) -> dict[str, float]:
-    """The number of rows computed since `before`, by domain."""
-    return {store: count - before[store] for store, count in computed(stubs).items()}
-
-
 @pytest.mark.parametrize("indexed", [True, False])
 def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
     """Tests rows that repeat by an index, and equal rows that the server must find."""
@@ -210,21 +159,10 @@ def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> No
     if not indexed:
         columns = repeated(columns, 60)
         columns |= {name: c[:1] for name, c in columns.items() if name.startswith("user_")}
-    before = computed(counted)
-    counted.predict(columns, signature_name="columnar_late")
-    assert grown(counted, before) == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
-
-
-def test_items_that_users_share_are_computed_once(stubs: Any, score: Any) -> None:
-    """Here items have one row per candidate; states may be cached or not."""
-    random = np.random.default_rng([4, 4])
-    columns = request_of(random, {"user": 3, "shop": 5, "campaign": 2}, 60)
-    columns |= taken(columns, "item", np.tile(np.arange(20), 3))
-    columns["row_to_user"] = np.repeat(np.arange(3), 20)
-    before = computed(stubs)
-    got = stubs.predict(columns, signature_name="columnar_late")["score"]
-    assert grown(stubs, before) == {"user": 3, "item": 20, "shop": 5, "campaign": 2}
-    np.testing.assert_allclose(got, score(repeated(columns, 60)), rtol=2e-5)
+    before = {domain: states_computed(counted, domain) for domain in INDEXED}
+    counted.predict(columns, signature_name=LATE)
+    grown = {domain: states_computed(counted, domain) - before[domain] for domain in INDEXED}
+    assert grown == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
 
 
 # The client's requests.
@@ -265,17 +203,6 @@ def frame_of(items: dict[str, list[Any]], rows: int = CANDIDATES) -> pd.DataFram
     return pd.DataFrame({name: column[:rows] for name, column in items.items()})
 
 
-@pytest.fixture(scope="module", name="clients")
-def _clients(stubs: Any) -> Iterator[tuple[RankingClient, RankingClient]]:
-    """A client that sends distinct rows once, and one that sends all rows."""
-    options = {"timeout_seconds": 60}
-    with (
-        RankingClient(stubs.server.target, stubs.model, **options) as once,
-        RankingClient(stubs.server.target, stubs.model, dedupe="off", **options) as each,
-    ):
-        yield once, each
-
-
 def same(signature: str, got: Any, expected: Any) -> None:
     """Checks scores: those of `columnar` bit for bit, late ones within their tolerance."""
     tolerance = 0 if signature == "columnar" else 2e-5
@@ -283,42 +210,145 @@ def same(signature: str, got: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_client_that_sends_rows_once_gets_the_same_scores(clients: Any, signature: str) -> None:
+def test_a_client_that_sends_rows_once_gets_the_same_scores(stubs: Any, signature: str) -> None:
     random = np.random.default_rng(5)
-    user, items = user_of(random), frame_of(candidates(random))
-    once, each = clients
-    same(signature, *(c.rank(user, items, target=signature).scores for c in clients))
-    prepared = once.prepare(items, target=signature)
-    expected = each.rank(user, items, target=signature).scores
-    same(signature, once.rank(user, prepared, target=signature).scores, expected)
-    sent = once.encode(user, items, target=signature)
-    assert b"row_to_shop" in sent
-    assert b"row_to_campaign" in sent
-    assert len(sent) < 0.6 * len(each.encode(user, items, target=signature))
+    user, made = user_of(random), candidates(random)
+    items, target = frame_of(made), stubs.server.target
+    with (
+        RankingClient(target, stubs.model, timeout_seconds=60) as once,
+        RankingClient(target, stubs.model, timeout_seconds=60, dedupe="off") as each,
+    ):
+        expected = each.rank(user, items, target=signature).scores
+        same(signature, once.rank(user, items, target=signature).scores, expected)
+        prepared = once.prepare(items, target=signature)
+        same(signature, once.rank(user, prepared, target=signature).scores, expected)
+        sent = once.encode(user, items, target=signature)
+        assert b"row_to_shop" in sent
+        assert b"row_to_campaign" in sent
+        assert len(sent) < 0.6 * len(each.encode(user, items, target=signature))
+        pairs = [(user_of(random), frame_of(made, 30 + place)) for place in range(4)]
+        together = once.rank_many(pairs, target=signature)
+        apart = each.rank_many(pairs, target=signature)
+        for (user, items), ranking, other in zip(pairs, together, apart, strict=True):
+            same(signature, ranking.scores, other.scores)
+            alone = each.rank(user, items, target=signature)
+            np.testing.assert_allclose(ranking.scores, alone.scores, rtol=2e-5)
 
 
-@pytest.mark.parametrize("signature", SIGNATURES)
-def test_users_who_share_candidates_get_the_scores_of_separate_requests(
-    clients: Any, signature: str
+# Requests with indices are joined and split.
+
+SLICE = 100  # rows
+SPLITTING = f"""
+enable_large_batch_splitting {{ value: true }}
+max_batch_size {{ value: 4096 }}
+max_execution_batch_size {{ value: {SLICE} }}
+"""
+
+
+@pytest.fixture(scope="module", name="alone")
+def _alone(serve: Callable[..., Stubs], shops_path: Path) -> Stubs:
+    return serve(shops_path, *WHOLE_AND_ALONE)
+
+
+@pytest.fixture(scope="module", name="together", params=[ONE_WORKER, NOTHING_KEPT])
+def _together(
+    request: pytest.FixtureRequest, serve: Callable[..., Stubs], shops_path: Path
+) -> Stubs:
+    """Stubs of a server with one worker, so requests that arrive during a run wait."""
+    return serve(shops_path, *request.param)
+
+
+@pytest.fixture(scope="module", name="slices", params=[(), STATES_OFF])
+def _slices(
+    request: pytest.FixtureRequest,
+    serve: Callable[..., Stubs],
+    shops_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Stubs:
+    """Stubs of a server that splits every request of more than SLICE rows, however busy it is."""
+    file = tmp_path_factory.mktemp("slices") / "batching.config"
+    file.write_text(SPLITTING)
+    flags = ["--enable_batching", f"--batching_parameters_file={file}", "--num_workers=4"]
+    return serve(shops_path, *flags, *request.param)
+
+
+def drawn(seed: int, most: int = 25) -> tuple[Columns, int]:
+    """A random request, with indices for some domains or for none, and its number of candidates."""
+    draw = random.Random(seed)
+    count = draw.randint(1, most)
+    rows = {domain: draw.randint(1, 6) for domain in INDEXED if draw.random() < 0.4}
+    columns = request_of(np.random.default_rng(seed), rows, count)
+    for name in list(columns):
+        domain = name.partition("_")[0]
+        if domain in rows and draw.random() < 0.2:  # one row stands for all rows of its domain
+            lengths = name.removesuffix("/length")
+            for column in (lengths, f"{lengths}/length"):
+                if column in columns and rows[domain] > 1:
+                    columns[column] = columns[column][:1]
+        elif domain in ("shop", "campaign") and domain not in rows and seed % 3 == 0:
+            columns[name] = columns[name][:1]  # one row for all candidates, without an index
+    return columns, count
+
+
+def wrong(columns: Columns, kind: int) -> Columns:
+    """The request, with an error of one of five kinds."""
+    indices = [name for name in columns if name.startswith("row_to_")]
+    if kind == 0 or not indices:
+        return {name: column for name, column in columns.items() if name != "user_id_0"}
+    index = columns[indices[0]].copy()
+    if kind == 1:
+        index[-1] = 1000
+    if kind == 2:
+        index[0] = -1
+    if kind == 3:
+        return columns | {indices[0]: index.astype(np.int32)}
+    if kind == 4:
+        return columns | {indices[0]: np.concatenate([index, index, index])}
+    return columns | {indices[0]: index}
+
+
+def test_with_wrong_ones_among_them_each_is_answered_as_alone(
+    alone: Stubs, together: Stubs
 ) -> None:
-    random = np.random.default_rng(6)
-    made, users = candidates(random), [user_of(random) for _ in range(4)]
-    pairs = [(user, frame_of(made, 30 + place)) for place, user in enumerate(users)]
-    once, each = clients
-    together = once.rank_many(pairs, target=signature)
-    for (user, items), ranking in zip(pairs, together, strict=True):
-        alone = each.rank(user, items, target=signature)
-        np.testing.assert_allclose(ranking.scores, alone.scores, rtol=2e-5)
-    same_requests = each.rank_many(pairs, target=signature)
-    for ranking, other in zip(together, same_requests, strict=True):
-        same(signature, ranking.scores, other.scores)
+    spec = {"signature_name": LATE}
+    requests = []
+    for seed in range(120):
+        columns, _ = drawn(seed)
+        requests.append(wrong(columns, seed % 7) if seed % 9 == 4 else columns)
+    answers = []
+    for columns in requests:
+        try:
+            answers.append(alone.predict(columns, **spec)["score"])
+        except grpc.RpcError as error:
+            details = error.details().replace(alone.model, together.model)
+            answers.append((error.code(), details))
+    assert sum(isinstance(answer, tuple) for answer in answers) >= 10
+
+    def ask() -> None:
+        calls = [
+            together.prediction.Predict.future(together.request(columns, **spec), timeout=120)
+            for columns in requests
+        ]
+        for seed, (call, expected) in enumerate(zip(calls, answers, strict=True)):
+            if isinstance(expected, tuple):
+                assert (call.code(), call.details()) == expected, seed
+                continue
+            assert call.code() is Code.OK, (seed, call.details())
+            got = np.array(call.result().outputs["score"].float_val)
+            np.testing.assert_allclose(got, expected.ravel(), rtol=2e-5, err_msg=str(seed))
+
+    until_joined(ask, together, LATE)
 
 
-def test_candidates_of_several_users_are_computed_once(counted: Stubs) -> None:
-    random = np.random.default_rng([7, 7])
-    items = frame_of(candidates(random), 70)
-    before = computed(counted)
-    with RankingClient(counted.server.target, counted.model, timeout_seconds=60) as client:
-        client.rank_many([(user_of(random), items) for _ in range(15)])
-    counts = grown(counted, before)
-    assert (counts["user"], counts["item"]) == (15, 70)
+def test_by_slices_each_is_answered_as_whole(slices: Stubs, alone: Stubs) -> None:
+    """A request with an index of items, shops or campaigns is not split."""
+    spec = {"signature_name": LATE}
+    for seed in range(40):
+        columns, count = drawn(seed, most=1000)
+        indices = {name for name in columns if name.startswith("row_to_")}
+        split = count > SLICE and indices <= {"row_to_user"}
+        before = of_predicts(slices, "divided_requests", LATE)
+        got = slices.predict(columns, **spec)["score"]
+        assert of_predicts(slices, "divided_requests", LATE) == before + split, seed
+        expected = alone.predict(columns, **spec)["score"]
+        np.testing.assert_allclose(got, expected, rtol=2e-5, err_msg=str(seed))

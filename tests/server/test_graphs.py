@@ -4,14 +4,18 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_text as text
+import ydf
+import ydf_tf  # noqa: F401  the ops of the graphs
 from colcast.server import ServerProcess, find_executable
 
 from ..models import saving
@@ -229,15 +233,12 @@ def test_an_unknown_op_is_named_with_the_package_that_has_it(stubs, name):
     ],
 )
 def test_a_library_that_ends_or_stops_the_process_is_named(tmp_path, tokens, body, words):
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("a C compiler")
     source, library = tmp_path / "ops.c", tmp_path / "ops.so"
     source.write_text(
         "#include <stdlib.h>\n#include <unistd.h>\n"
         f"__attribute__((constructor)) static void load(void) {{ {body} }}\n"
     )
-    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", library], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
     assert words in refusal(tokens[1], library, "--load_check_timeout_seconds=4")
 
 
@@ -245,7 +246,7 @@ def refusal(base, library, *more):
     """The error of a server that refuses to start because of a library."""
     flags = ["--host=127.0.0.1", f"--model_base_path={base}", f"--op_library={library}"]
     command = [find_executable(), *flags, *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert f"the op library {library} cannot be loaded" in done.stderr
     return done.stderr
@@ -259,3 +260,142 @@ def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
     assert f"built for another TensorFlow than this server's {tf.__version__}: " in said
     assert "tensorflow_decision_forests 1.8.1 requires tensorflow ~=2.15.0; " in said
     assert "; pip install --no-deps ydf-tf==2." in said
+
+
+# Decision forests of TF-DF and YDF.
+
+NAMES = ["clicked", "genre", "spent"]
+USER = ["age", "country", "sections"]
+
+Columns = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if ESTIMATOR.package("tensorflow_decision_forests") is None:
+        pytest.skip("TF-DF needs TensorFlow 2.15: make setup-estimator")
+    folder = tmp_path_factory.mktemp("forests")
+    ESTIMATOR.run("server/forests.py", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def forests(trained: Path, serve: Any) -> dict[str, Stubs]:
+    """Stubs of all forests by name."""
+    return {name: serve(trained / name) for name in NAMES}
+
+
+def rows_of(trained: Path, name: str) -> tuple[Columns, np.ndarray]:
+    """The features of recorded rows, and TF-DF's answers."""
+    with np.load(trained / name / "rows.npz") as file:
+        columns = dict(file)
+    return columns, columns.pop("expected")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_forest_of_tf_df_scores_as_it_did_there(trained: Path, forests, name: str) -> None:
+    columns, expected = rows_of(trained, name)
+    assert np.isnan(columns["price"]).any()
+    assert (columns["country"] == b"").any()
+    assert len(np.unique(expected)) > 20
+    (scores,) = forests[name].predict(columns).values()
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+    model = tf.saved_model.load(str(trained / name / "1")).signatures["serving_default"]
+    (here,) = model(**{column: tf.constant(values) for column, values in columns.items()}).values()
+    np.testing.assert_array_equal(scores, here)
+
+
+def draw(count: int, seed: int) -> dict[str, Any]:
+    """Random features; some are missing, and the user's sections are a set of any size."""
+    random = np.random.default_rng(seed)
+    price = random.lognormal(size=count).astype(np.float32)
+    price[random.random(count) < 0.2] = np.nan
+    sections = np.empty(count, object)
+    sections[:] = [random.choice([*"abcd"], random.integers(0, 4)).tolist() for _ in price]
+    return {
+        "age": random.integers(18, 80, count).astype(np.float32),
+        "country": random.choice(["de", "fr", "us", ""], count),
+        "sections": sections,
+        "price": price,
+    }
+
+
+def example(columns: dict[str, Any], row: int) -> bytes:
+    """A row as a serialized tf.Example, which omits missing values."""
+    proto = tf.train.Example()
+    for name in ("age", "price"):
+        if not np.isnan(columns[name][row]):
+            proto.features.feature[name].float_list.value.append(columns[name][row])
+    for name, values in (
+        ("country", [columns["country"][row]]),
+        ("sections", columns["sections"][row]),
+    ):
+        if any(values):
+            proto.features.feature[name].bytes_list.value.extend(v.encode() for v in values)
+    return proto.SerializeToString()
+
+
+def padded(columns: dict[str, Any], user: slice = slice(None)) -> Columns:
+    """The inputs of the columnar signatures; `user` selects the user's rows."""
+    lists = columns["sections"][user]
+    sections = np.full((len(lists), max(map(len, lists))), "", object)
+    for row, values in enumerate(lists):
+        sections[row, : len(values)] = values
+    return {
+        "age": columns["age"][user],
+        "country": columns["country"][user].astype(object),
+        "sections": sections,
+        "sections/length": np.array([len(one) for one in lists], np.int64),
+        "price": columns["price"],
+    }
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A YDF forest that takes tf.Examples, and the base path of its export."""
+    folder, columns = tmp_path_factory.mktemp("ydf"), draw(2000, 7)
+    chance = 0.4 * np.array(["a" in one for one in columns["sections"]])
+    chance += 0.3 * (np.nan_to_num(columns["price"], nan=3.0) < 1.5) * (columns["country"] != "us")
+    clicked = (np.random.default_rng(7).random(2000) < chance + columns["age"] / 300).astype(int)
+    learner = ydf.GradientBoostedTreesLearner(
+        label="clicked",
+        num_trees=30,
+        features=[("sections", ydf.Semantic.CATEGORICAL_SET)],
+        include_all_columns=True,
+    )
+    forest = learner.train({**columns, "clicked": clicked}, verbose=0)
+    forest.to_tensorflow_saved_model(str(folder / "1"), feed_example_proto=True)
+    # The export must load the ops itself, so it runs in a process that has not loaded them.
+    command = [sys.executable, "-m", "colcast.cli.main", "export"]
+    folders = ["--saved-model", folder / "1", "--output", folder / "served" / "1"]
+    options = ["--late", "--user-features", *USER]
+    subprocess.run([*command, *folders, *options], check=True, capture_output=True)
+    return forest, folder / "served"
+
+
+@pytest.fixture(scope="module")
+def forest(exported: tuple[Any, Path], serve: Any) -> Stubs:
+    return serve(exported[1])
+
+
+def test_columns_of_a_forest_score_as_its_tf_examples(exported, forest: Stubs) -> None:
+    trained, base_path = exported
+    columns = draw(200, 11)
+    examples = [example(columns, row) for row in range(200)]
+    model = tf.saved_model.load(str(base_path / "1")).signatures["serving_default"]
+    expected = model(inputs=tf.constant(examples))["output"]
+    assert len(np.unique(expected)) > 20
+    np.testing.assert_allclose(expected, trained.predict(columns), rtol=1e-6)
+    np.testing.assert_array_equal(forest.predict({"inputs": examples})["output"], expected)
+    scores = forest.predict(padded(columns), signature_name="columnar")["output"]
+    np.testing.assert_array_equal(scores, expected)
+    for user in range(4):
+        columns = draw(100, 13)
+        for name in USER:
+            columns[name] = columns[name][[user] * 100]
+        repeated = forest.predict(padded(columns), signature_name="columnar")["output"]
+        for signature in ("columnar", "columnar_late"):
+            once = forest.predict(padded(columns, slice(1)), signature_name=signature)["output"]
+            np.testing.assert_array_equal(once, repeated)
+    # The op of a forest does not turn TensorFlow's messages on.
+    assert not re.findall(r"^(?:I\d{4} |WARNING: All log messages).*", forest.server.log(), re.M)

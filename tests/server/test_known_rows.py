@@ -11,7 +11,7 @@ from colcast.zoo.saving import independent_rows, with_defaults, with_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .metrics_page import Metrics, of_predicts
+from .metrics_page import Metrics, of_predicts, until_joined
 from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
 TEXTS = ["send the user once", "", "rank", "rank every candidate"]
@@ -145,18 +145,18 @@ def test_requests_that_wait_run_together(serve, flags):
             inputs, signature_name="encode", output_filter=["sizes", "cut"]
         )
         requests.append(request)
-    for _ in range(50):  # repeats bursts until some requests have waited
+
+    def ask() -> None:
         calls = [
-            served.stubs.prediction.Predict.future(request, timeout=60) for request in requests
+            served.stubs.prediction.Predict.future(request, timeout=120) for request in requests
         ]
         for call, (texts, longest) in zip(calls, asked, strict=True):
             outputs = call.result().outputs
             want = expected(texts, 3 if longest is None else longest)
             assert tf.make_ndarray(outputs["sizes"]).tolist() == want["sizes"]
             assert tf.make_ndarray(outputs["cut"]).tolist() == want["cut"]
-        if of_predicts(served.stubs, "joined_requests", "encode"):
-            return
-    pytest.fail("no requests ran together")
+
+    until_joined(ask, served.stubs, "encode")
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,21 @@ import shutil
 import signal
 import socket
 import subprocess
+import urllib.error
 from importlib.metadata import version
 
 import pytest
 import tensorflow as tf
-from colcast.server import find_executable
+from colcast.server import ServerProcess, find_executable
+
+from .metrics_page import Metrics
+from .servers import Stubs
 
 
 def run_server(*flags):
     """Runs a server that should refuse to start; returns its exit code and its output lines."""
     done = subprocess.run(
-        [find_executable(), "--host=127.0.0.1", *flags], capture_output=True, text=True, timeout=60
+        [find_executable(), "--host=127.0.0.1", *flags], capture_output=True, text=True, timeout=120
     )
     return done.returncode, (done.stdout + done.stderr).splitlines()
 
@@ -135,13 +139,6 @@ def executable(tmp_path):
     return path
 
 
-def refusal(executable):
-    command = [executable, "--port=0", f"--model_base_path={executable.parent}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0
-    return done.stderr
-
-
 def install_tensorflow(tmp_path, release):
     """Makes a library that claims to be this release of TensorFlow."""
     (tmp_path / "tensorflow").mkdir()
@@ -152,32 +149,95 @@ def install_tensorflow(tmp_path, release):
     return library
 
 
-def test_another_release_is_refused_by_name_with_the_command(executable, tmp_path):
-    for release in ("2.20.0", "2.21.0"):
-        (executable.parent / f"libcolcast_engine-{release}.so").touch()
-    install_tensorflow(tmp_path, "2.19.1")
-    said = refusal(executable)
-    assert "found TensorFlow 2.19.1; the server needs TensorFlow 2.20.0 or 2.21.0" in said
-    assert f"{COMMAND}2.21.0" in said
-
-
-def test_one_that_cannot_be_loaded_is_reported_with_the_linkers_reason(executable, tmp_path):
+def a_broken_tensorflow(executable, tmp_path):
     (executable.parent / ENGINE).touch()
     install_tensorflow(tmp_path, "2.20.0").write_bytes(b"not a library")
-    assert "found TensorFlow that cannot be loaded: " in refusal(executable)
 
 
-def test_an_engine_that_cannot_be_opened_is_reported_with_the_command(executable):
+def a_broken_engine(executable, tmp_path):
     (executable.parent / ENGINE).write_bytes(b"not a library")
-    said = refusal(executable)
-    assert "cannot open the engine: " in said
-    assert f"the server needs TensorFlow {tf.__version__}: {COMMAND}{tf.__version__}" in said
 
 
-def test_an_engine_for_another_tensorflow_is_not_run(executable, tmp_path):
-    shutil.copy(
-        find_executable().with_name(ENGINE), executable.parent / "libcolcast_engine-2.99.0.so"
-    )
-    library = install_tensorflow(tmp_path, "2.99.0")
-    shutil.copy(library, executable.parent)
-    assert "cannot open the engine: " in refusal(executable)
+def an_engine_for_another_tensorflow(executable, tmp_path):
+    renamed = executable.parent / "libcolcast_engine-2.99.0.so"
+    shutil.copy(find_executable().with_name(ENGINE), renamed)
+    shutil.copy(install_tensorflow(tmp_path, "2.99.0"), executable.parent)
+
+
+@pytest.mark.parametrize(
+    ("install", "said"),
+    [
+        (a_broken_tensorflow, "found TensorFlow that cannot be loaded: "),
+        (a_broken_engine, f"{tf.__version__}: {COMMAND}{tf.__version__}"),
+        (an_engine_for_another_tensorflow, "cannot open the engine: "),
+    ],
+)
+def test_a_tensorflow_that_does_not_fit_is_refused_with_the_command(
+    executable, tmp_path, install, said
+):
+    install(executable, tmp_path)
+    command = [executable, "--port=0", f"--model_base_path={executable.parent}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+# Command lines from TensorFlow Serving's documentation and from its issues #675, #836, #1253,
+# #1267, #1451 and #1735. Only paths and ports are the test's own.
+COMMAND_LINES = {
+    "one model": "--rest_api_port=-1 --model_name=ranker --model_base_path={base} "
+    "--enable_batching=true --batching_parameters_file={batching} "
+    "--per_process_gpu_memory_fraction=0.4 --saved_model_tags=serve",
+    "configuration file": "--model_config_file={config} --model_config_file_poll_wait_seconds=60 "
+    "--allow_version_labels_for_unavailable_models=true --file_system_poll_wait_seconds=0 "
+    "--rest_api_port=-1 --monitoring_config_file={monitoring} "
+    "--enable_model_warmup=true --num_request_iterations_for_warmup=2 "
+    "--max_num_load_retries=0 --load_retry_interval_micros=1000 --num_load_threads=2 "
+    "--num_unload_threads=2 --enable_serialization_as_tensor_content "
+    "--tensorflow_inter_op_parallelism=2 --tensorflow_intra_op_parallelism=2 "
+    "--rest_api_num_threads=16 --rest_api_timeout_in_ms=30000 --rest_api_enable_cors_support "
+    "--grpc_max_threads=64 --enable_per_model_batching_parameters --enable_profiler=false "
+    "--flush_filesystem_caches=true",
+    "sessions": "--model_config_file={config} --tensorflow_session_parallelism=2 "
+    "--tensorflow_session_config_file={session} --xla_cpu_compilation_enabled=false "
+    "--remove_unused_fields_from_bundle_metagraph=true --enable_batching "
+    "--enable_per_model_batching_parameters "
+    "--grpc_channel_arguments=[grpc.max_concurrent_streams=300]",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, ranker_base_path):
+    """The files of the command lines, by their name in braces."""
+    texts = {
+        "config": f'model_config_list {{ config {{ name: "ranker" base_path: "{ranker_base_path}" '
+        'model_platform: "tensorflow" }}',
+        "monitoring": "prometheus_config { enable: true path: '/metrics' }",
+        "batching": "max_batch_size { value: 128 } batch_timeout_micros { value: 0 }",
+        "session": "intra_op_parallelism_threads: 2 inter_op_parallelism_threads: 2\n"
+        "allow_soft_placement: true",
+    }
+    paths, folder = {"base": ranker_base_path}, tmp_path_factory.mktemp("flags")
+    for name, text in texts.items():
+        paths[name] = folder / f"{name}.txt"
+        paths[name].write_text(text)
+    return paths
+
+
+@pytest.mark.parametrize("name", COMMAND_LINES)
+def test_a_command_line_of_tensorflow_serving_starts_this_server(name, files, ranker_inputs):
+    with ServerProcess(flags=COMMAND_LINES[name].format(**files).split()) as server:
+        scores = Stubs(server.target).predict(ranker_inputs, output_filter=["score"])["score"]
+        assert scores.tolist() == [201, 202, 203]
+        if name != "configuration file":
+            return
+        assert Metrics(server, "/metrics").samples
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            Metrics(server)
+        # Flags without effect are reported in a line each, and defaults are not.
+        warned = re.findall(r"WARNING (--\S+) has no effect: \w", server.log())
+        assert sorted(warned) == [
+            "--enable_per_model_batching_parameters=true",
+            "--grpc_max_threads=64",
+            "--rest_api_num_threads=16",
+        ]

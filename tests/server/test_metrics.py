@@ -1,7 +1,6 @@
 """The metrics page after requests."""
 
 import json
-import math
 import re
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -12,12 +11,13 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.loadtest.measure.meters import MetricsMeter
 from colcast.server import ServerProcess
 
+from .. import models
+from ..models.impure import Gate
 from ..waiting import wait_until
-from .metrics_page import PATH, Metrics
-from .servers import BusyServer, Stubs, busy_server
+from .metrics_page import Metrics
+from .servers import ONE_WAITS, Stubs
 
 OURS = {
     "model_name": "ranker",
@@ -54,23 +54,46 @@ def growth(monitored: Monitored) -> Callable[..., float]:
     return grown
 
 
-def refused(call: Callable[..., Any], *args: Any, **kwargs: Any) -> grpc.StatusCode:
-    with pytest.raises(grpc.RpcError) as error:
-        call(*args, **kwargs)
-    return error.value.code()
-
-
-def test_requests_are_counted_by_status(monitored, growth, ranker_inputs):
-    for _ in range(3):
-        monitored.stubs.predict(ranker_inputs)
+def test_answers_and_errors_of_grpc_are_counted(monitored, growth, ranker_inputs):
+    stubs, rows = monitored.stubs, 5
+    names = {"user_name": ["ann"] * rows, "item_name": ["x"] * rows}
+    request = stubs.request(ranker_inputs | names, signature_name="")
+    for name, values in (("user", [2.0]), ("item", range(rows))):
+        array = np.array(values, np.float32)
+        proto = request.inputs[name]
+        proto.ClearField("float_val")
+        proto.tensor_shape.CopyFrom(tf.TensorShape(array.shape).as_proto())
+        proto.tensor_content = array.tobytes()
+    responses = [stubs.prediction.Predict(request, timeout=120) for _ in range(3)]
     wrong = ranker_inputs | {"item": [1.0, 2.0]}
-    for _ in range(2):
-        assert refused(monitored.stubs.predict, wrong) == grpc.StatusCode.INVALID_ARGUMENT
-    count = ":tensorflow:serving:request_count"
+    invented = {"signature_name": "invented"}, {"name": "invented"}
+    codes = "INVALID_ARGUMENT", "FAILED_PRECONDITION", "NOT_FOUND"
+    for code, inputs, spec in zip(codes, (wrong, {}, {}), ({}, *invented), strict=True):
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(inputs, **spec)
+        assert error.value.code().name == code
+    count, counted = ":tensorflow:serving:request_count", ":colcast:requests_total"
     assert growth(count, model_name="ranker", status="OK") == 3
-    assert growth(count, model_name="ranker", status="INVALID_ARGUMENT") == 2
-    assert growth(":colcast:requests_total", **OURS, status="OK") == 3
-    assert growth(":colcast:requests_total", **OURS, status="INVALID_ARGUMENT") == 2
+    assert growth(counted, **OURS, status="OK") == 3
+    assert growth(counted, **OURS, status="INVALID_ARGUMENT") == 1
+    # Names that only a request has make no labels.
+    assert growth(count, model_name="", status="NOT_FOUND") == 1
+    unknown = OURS | {"signature_name": "unknown"}
+    assert growth(counted, **unknown, status="FAILED_PRECONDITION") == 1
+    assert not [s for s in monitored.read().samples if "invented" in str(s.labels)]
+    assert growth(":colcast:request_bytes_sum", **OURS) == 3 * request.ByteSize()
+    assert growth(":colcast:response_bytes_sum", **OURS) == sum(r.ByteSize() for r in responses)
+    assert growth(":colcast:rows_sum", **OURS) == 3 * rows
+    assert growth(":colcast:columns_sent_once_total", **OURS) == 3
+    assert growth(":colcast:bytes_saved_total", **OURS) == 3 * (rows - 1) * 4  # bytes of a float
+    # Latencies are of the requests that were answered.
+    latency, runtime = ":tensorflow:serving:request_latency", ":tensorflow:serving:runtime_latency"
+    labels = {"model_name": "ranker", "API": "Predict"}
+    of_all, of_runs = labels | {"entrypoint": "GRPC"}, labels | {"runtime": "TF1"}
+    assert growth(f"{latency}_count", **of_all) == growth(f"{runtime}_count", **of_runs) == 3
+    assert growth(f"{latency}_sum", **of_all) > growth(f"{runtime}_sum", **of_runs) > 0
+    for ours in ("request_latency", "queue_wait", "runtime"):
+        assert growth(f":colcast:{ours}_microseconds_count", **OURS) == 3
 
 
 def test_rest_and_grpc_requests_are_counted_separately(monitored, growth):
@@ -91,99 +114,36 @@ def test_rest_and_grpc_requests_are_counted_separately(monitored, growth):
     assert growth(":colcast:requests_total", **OURS, status="OK") == 0
 
 
-def test_latencies_are_of_the_requests_that_were_answered(monitored, growth, ranker_inputs):
-    for _ in range(4):
-        monitored.stubs.predict(ranker_inputs)
-    refused(monitored.stubs.predict, ranker_inputs | {"item": [1.0, 2.0]})
-    labels = {"model_name": "ranker", "API": "Predict"}
-    latency, runtime = ":tensorflow:serving:request_latency", ":tensorflow:serving:runtime_latency"
-    assert growth(f"{latency}_count", **labels, entrypoint="GRPC") == 4
-    assert growth(f"{runtime}_count", **labels, runtime="TF1") == 4
-    assert (
-        growth(f"{latency}_sum", **labels, entrypoint="GRPC")
-        > growth(f"{runtime}_sum", **labels, runtime="TF1")
-        > 0
-    )
-    for ours in ("request_latency", "queue_wait", "runtime"):
-        assert growth(f":colcast:{ours}_microseconds_count", **OURS) == 4
+class Busy(NamedTuple):
+    """A server whose only worker waits at a gate and whose queue holds one more request."""
 
+    stubs: Stubs
+    gate: Gate
+    before: Metrics
 
-def test_bytes_are_those_of_the_messages(monitored, growth, ranker_inputs):
-    request = monitored.stubs.request(ranker_inputs)
-    response = monitored.stubs.prediction.Predict(request, timeout=120)
-    assert growth(":colcast:request_bytes_sum", **OURS) == request.ByteSize()
-    assert growth(":colcast:response_bytes_sum", **OURS) == response.ByteSize()
+    def ask(self, path: Path, timeout: float = 300) -> Any:
+        """Starts a call that reads a file."""
+        request = self.stubs.request({"path": str(path), "x": [1.0]})
+        return self.stubs.prediction.Predict.future(request, timeout=timeout)
 
-
-def test_bytes_saved_are_what_repeating_the_row_would_have_added(monitored, growth, ranker_inputs):
-    rows = 5
-    names = {"user_name": ["ann"] * rows, "item_name": ["x"] * rows}
-    request = monitored.stubs.request(ranker_inputs | names)
-    for name, values in (("user", [2.0]), ("item", range(rows))):
-        array = np.array(values, np.float32)
-        proto = request.inputs[name]
-        proto.ClearField("float_val")
-        proto.tensor_shape.CopyFrom(tf.TensorShape(array.shape).as_proto())
-        proto.tensor_content = array.tobytes()
-    monitored.stubs.prediction.Predict(request, timeout=120)
-    assert growth(":colcast:rows_sum", **OURS) == rows
-    assert growth(":colcast:columns_sent_once_total", **OURS) == 1
-    assert growth(":colcast:bytes_saved_total", **OURS) == (rows - 1) * 4  # a float has 4 bytes
-
-
-def test_histograms_add_up(monitored, ranker_inputs):
-    monitored.stubs.predict(ranker_inputs)
-    histograms = [f for f in monitored.read().families if f.type == "histogram" and f.samples]
-    assert len(histograms) >= 8
-    for family in histograms:
-        series: dict[frozenset[Any], dict[str, Any]] = {}
-        for sample in family.samples:
-            labels = dict(sample.labels)
-            bound = labels.pop("le", None)
-            one = series.setdefault(frozenset(labels.items()), {"buckets": []})
-            if bound is not None:
-                one["buckets"].append((float(bound), sample.value))
-            else:
-                one[sample.name.rpartition("_")[2]] = sample.value
-        for one in series.values():
-            bounds, counts = zip(*one["buckets"], strict=True)
-            assert list(bounds) == sorted(bounds)
-            assert bounds[-1] == math.inf
-            assert list(counts) == sorted(counts)
-            assert counts[-1] == one["count"]
-            assert one["sum"] >= 0
-
-
-def test_names_that_only_a_request_has_make_no_labels(monitored, growth, ranker_inputs):
-    for attempt in range(5):
-        invented = f"invented-{attempt}"
-        assert (
-            refused(monitored.stubs.predict, ranker_inputs, name=invented)
-            == grpc.StatusCode.NOT_FOUND
-        )
-        assert (
-            refused(monitored.stubs.predict, ranker_inputs, signature_name=invented)
-            == grpc.StatusCode.FAILED_PRECONDITION
-        )
-    assert not [s for s in monitored.read().samples if "invented" in str(s.labels)]
-    assert growth(":tensorflow:serving:request_count", model_name="", status="NOT_FOUND") == 5
-    unknown = OURS | {"signature_name": "unknown"}
-    assert growth(":colcast:requests_total", **unknown, status="FAILED_PRECONDITION") == 5
-
-
-def test_an_empty_signature_name_is_the_default_one(monitored, growth, ranker_inputs):
-    monitored.stubs.predict(ranker_inputs, signature_name="")
-    assert growth(":colcast:requests_total", **OURS, status="OK") == 1
+    def grown(self, name: str, **labels: str) -> float:
+        """How much a sample of the metrics page has grown since the worker reached the gate."""
+        now = Metrics(self.stubs.server).value(name, **labels)
+        return now - self.before.value(name, **labels)
 
 
 @pytest.fixture(name="busy")
-def _busy(tmp_path: Path, serve: Callable[..., Stubs]) -> Iterator[BusyServer]:
-    with busy_server(tmp_path, serve) as busy:
-        yield busy
+def _busy(tmp_path: Path, serve: Callable[..., Stubs]) -> Iterator[Busy]:
+    models.build("gated", tmp_path / "gated" / "1")
+    stubs, gate = serve(tmp_path / "gated", *ONE_WAITS), Gate(tmp_path / "gate")
+    running = Busy(stubs, gate, Metrics(stubs.server)).ask(gate.path)
+    wait_until(gate.is_reached)
+    yield Busy(stubs, gate, Metrics(stubs.server))
+    assert "Illegal seek" in running.details()  # TensorFlow cannot read a pipe as a file
 
 
-def test_requests_that_find_the_queue_full_are_counted(busy):
-    calls = [busy.ask() for _ in range(8)]
+def test_requests_that_find_the_queue_full_are_counted(busy, tmp_path):
+    calls = [busy.ask(tmp_path / "none") for _ in range(8)]
     wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="queue_full") == 7)
     busy.gate.open()
     codes = sorted(call.code().name for call in calls)
@@ -192,25 +152,30 @@ def test_requests_that_find_the_queue_full_are_counted(busy):
     assert busy.grown(count, model_name="", status="RESOURCE_EXHAUSTED") == 7
 
 
-def test_requests_that_wait_too_long_are_counted(busy):
+def test_requests_that_wait_too_long_are_counted(busy, tmp_path):
     # At the deadline, either the server drops the request first, or the client cancels it.
     reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
 
     def dropped(reason: str) -> float:
         return busy.grown(":colcast:dropped_requests_total", reason=reason)
 
-    waiting = busy.ask(timeout=3)
-    busy.wait_for_a_queue()
+    def queued() -> bool:
+        return busy.grown(":colcast:queue_length") == 1
+
+    waiting = busy.ask(tmp_path / "none", timeout=3)
+    wait_until(lambda: queued() or waiting.done())
+    while waiting.done():  # it may have expired before it reached the queue
+        waiting = busy.ask(tmp_path / "none", timeout=3)
+        wait_until(lambda call=waiting: queued() or call.done())
     assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     busy.gate.open()
-    wait_until(lambda: sum(map(dropped, reasons)) == 1)
+    wait_until(lambda: sum(map(dropped, reasons)) >= 1 and not queued())
     for reason, code in reasons.items():
         answered = sum(
             busy.grown(":tensorflow:serving:request_count", model_name=name, status=code)
             for name in ("", busy.stubs.model)
         )
         assert dropped(reason) == answered
-    assert busy.grown(":colcast:queue_length") == 0
 
 
 def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
@@ -232,14 +197,6 @@ def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
     assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
     state = {"model_name": stubs.model, "version": "1", "state": "AVAILABLE"}
     assert metrics.value(":colcast:model_version_state", **state) == 1
-
-
-def test_the_load_test_reads_cpu_and_memory_from_it(monitored, ranker_inputs):
-    meter = MetricsMeter(f"http://{monitored.server.rest_target}{PATH}")
-    before = meter.cpu_seconds()
-    monitored.stubs.predict(ranker_inputs)
-    assert meter.cpu_seconds() > before > 0
-    assert meter.memory_bytes() > 50e6
 
 
 def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):

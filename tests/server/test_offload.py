@@ -169,39 +169,35 @@ def test_only_large_requests_are_answered_by_the_other_server(pair):
     assert np.subtract(counts(), before).tolist() == [1, 0, 2]
 
 
-COMPRESSIONS = [
-    grpc.Compression.NoCompression,
-    grpc.Compression.Gzip,
-    grpc.Compression.Deflate,
-]
-
-
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_the_request_is_forwarded_unchanged(pair, compression):
+def test_the_request_is_forwarded_unchanged(pair):
     answer = predict_pb2.PredictResponse()
     answer.model_spec.name = "of the other server"
     pair.answers.append(lambda *_: answer)
     sent = pair.stubs.request(inputs(ROWS), output_filter=["score"])
-    assert pair.stubs.prediction.Predict(sent, timeout=120, compression=compression) == answer
-    assert pair.requests == [sent]
+    for compression in (grpc.Compression.NoCompression, grpc.Compression.Gzip):
+        call = pair.stubs.prediction.Predict(sent, timeout=120, compression=compression)
+        assert call == answer
+    assert pair.requests == [sent] * 2
+
+
+def unreadable(*_: Any) -> bytes:
+    return b"\x0a\x04\x12\x02\x0a\x09"
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        grpc.StatusCode.INTERNAL,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        grpc.StatusCode.NOT_FOUND,
-        grpc.StatusCode.UNAVAILABLE,
-    ],
+    "answer",
+    [refuse(grpc.StatusCode.INTERNAL), refuse(grpc.StatusCode.NOT_FOUND), unreadable],
+    ids=["INTERNAL", "NOT_FOUND", "unreadable"],
 )
-def test_requests_that_the_other_server_refuses_run_here(pair, code):
+def test_requests_that_the_other_server_refuses_run_here(pair, wait_until, answer):
     before = offloaded(pair.server, "failed")
-    pair.answers.append(refuse(code))
+    pair.answers.append(answer)
     score = pair.stubs.predict(inputs(ROWS))["score"]
     assert score.tolist() == [200 + i for i in range(ROWS)]
     assert len(pair.requests) == 1
     assert offloaded(pair.server, "failed") == before + 1
+    if answer is unreadable:
+        wait_until(lambda: "malformed PredictResponse" in pair.server.log())
 
 
 def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in, wait_until):
@@ -218,33 +214,22 @@ def test_a_server_that_ends_does_not_wait_for_the_other_one(offloading, stand_in
         release.set()
 
 
-def test_half_of_the_deadline_is_left_and_a_hanging_server_is_skipped(
+def test_a_hanging_server_takes_half_of_the_deadline_or_its_own_timeout(
     offloading, stand_in, wait_until
 ):
+    """OffloadCircuitTest covers when a server that hangs gets no more calls."""
     release = threading.Event()
-    other = stand_in(lambda *_: (release.wait(60), predict_pb2.PredictResponse())[1])
-    server, stubs = offloading(other.port, "--offload_timeout_ms=2500")
+    other = stand_in(lambda *_: (release.wait(300), predict_pb2.PredictResponse())[1])
     try:
-        for sent in range(1, 11):  # a failure pauses forwarding for a second
-            response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=2)
+        for flags, timeout in ([], 6), (["--offload_timeout_ms=50"], 120):
+            server, stubs = offloading(other.port, *flags)
+            response = stubs.prediction.Predict(stubs.request(inputs(ROWS)), timeout=timeout)
             assert response.outputs["score"].tensor_shape.dim[0].size == ROWS
-            if sent < 3:  # a client's short deadline is no failure of the target
-                assert len(other.requests) == sent
-        assert offloaded(server, "failed") == len(other.requests) < 10
+            assert offloaded(server, "failed") == 1
         wait_until(lambda: "does not answer" in server.log())
+        assert other.requests
     finally:
         release.set()
-
-
-@pytest.mark.parametrize("answer", [b"\xff" * 40, b"\x0a\x04\x12\x02\x0a\x09"])
-def test_an_unreadable_answer_is_not_passed_on(pair, wait_until, answer):
-    before = offloaded(pair.server, "failed")
-    earlier = pair.server.log().count("malformed PredictResponse")
-    pair.answers.append(lambda *_: answer)
-    assert len(pair.stubs.predict(inputs(ROWS))["score"]) == ROWS
-    assert len(pair.requests) == 1
-    assert offloaded(pair.server, "failed") == before + 1
-    wait_until(lambda: pair.server.log().count("malformed PredictResponse") > earlier)
 
 
 def test_offload_cycles_do_not_forward_endlessly(

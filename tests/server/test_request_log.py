@@ -15,7 +15,6 @@ from tensorflow_serving.apis import (
 )
 
 from ..waiting import wait_until
-from .metrics_page import Metrics
 from .servers import Stubs
 
 INPUTS = {"x": [1.0, 2.0, 3.0], "name": [b"ann"]}
@@ -169,26 +168,6 @@ def test_requests_that_fail_are_not_logged(logged):
 
     (log,) = logged.after(ask, 1)  # records are in the order of requests
     assert tf.make_ndarray(log.predict_log.request.inputs["x"]).tolist() == [7.0]
-
-
-def test_records_are_counted_by_outcome(base_path, serve, logs):
-    logs.rmdir()
-    stubs = serve(base_path, fields=logging(logs))
-
-    def count(code: str) -> float:
-        name = ":tensorflow:serving:request_log_count"
-        return Metrics(stubs.server).value(name, model_name=stubs.model, status_code=code)
-
-    for _ in range(3):
-        stubs.predict(INPUTS)
-    wait_until(lambda: count("UNAVAILABLE") == 3)
-    logs.mkdir()
-    stubs.predict(INPUTS)
-    wait_until(lambda: count("OK") == 1)
-    said = [line for line in stubs.server.log().splitlines() if "request log" in line]
-    assert len(said) == 2
-    assert "No such file or directory" in said[0]
-    assert "are written again" in said[1]
 
 
 def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):

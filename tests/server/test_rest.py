@@ -7,7 +7,6 @@ import json
 import math
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from colcast.server import ServerProcess
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..waiting import wait_until
 from .servers import Stubs
 
 DTYPES = {
@@ -118,23 +118,17 @@ def some_values(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.frombuffer(raw, dtype).reshape(shape).copy()
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 1, 2)])
 @pytest.mark.parametrize("name", DTYPES)
-def test_rest_answers_what_grpc_answers(
-    rest: Rest, stubs: Stubs, name: str, shape: tuple[int, ...]
-) -> None:
-    x = some_values(DTYPES[name], shape)
-    signature = f"{name}{len(shape)}"
-    expected = stubs.predict({"x": x}, signature_name=signature)["y"]
-    columns = np.array(rest.predict(signature, {"inputs": x.tolist()}), DTYPES[name])
-    named = np.array(rest.predict(signature, {"inputs": {"x": x.tolist()}}), DTYPES[name])
-    np.testing.assert_array_equal(columns, expected)
-    np.testing.assert_array_equal(named, expected)
-    if shape:
-        rows = rest.predict(signature, {"instances": [{"x": row} for row in x.tolist()]})
-        np.testing.assert_array_equal(np.array(rows, DTYPES[name]), expected)
-        rows = rest.predict(signature, {"instances": x.tolist()})
-        np.testing.assert_array_equal(np.array(rows, DTYPES[name]), expected)
+def test_rest_answers_what_grpc_answers(rest: Rest, stubs: Stubs, name: str) -> None:
+    for shape in [(), (3,), (2, 3), (4, 1, 2)]:
+        x, signature = some_values(DTYPES[name], shape), f"{name}{len(shape)}"
+        expected = stubs.predict({"x": x}, signature_name=signature)["y"]
+        bodies = [{"inputs": x.tolist()}, {"inputs": {"x": x.tolist()}}]
+        if shape:
+            bodies += [{"instances": [{"x": row} for row in x.tolist()]}, {"instances": x.tolist()}]
+        for body in bodies:
+            answered = np.array(rest.predict(signature, body), DTYPES[name])
+            np.testing.assert_array_equal(answered, expected)
 
 
 SETTINGS = settings(
@@ -148,21 +142,6 @@ def test_every_float_comes_back_in_few_digits(rest: Rest, values: list[float]) -
     back = rest.predict("float1", {"instances": values})
     np.testing.assert_array_equal(np.float32(back), np.float32(values))
     assert all(len(repr(value)) <= 24 for value in back)
-
-
-@SETTINGS
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
-def test_every_int64_comes_back_exactly(rest: Rest, values: list[int]) -> None:
-    assert rest.predict("int641", {"inputs": values}) == values
-
-
-@SETTINGS
-@given(st.lists(st.text(), min_size=1))
-def test_every_text_comes_back(rest: Rest, values: list[str]) -> None:
-    answer = rest.predict("text", {"inputs": values})
-    assert answer["text"] == values
-    encoded = [{"b64": base64.b64encode(value.encode()).decode()} for value in values]
-    assert answer["raw_bytes"] == encoded
 
 
 @SETTINGS
@@ -233,22 +212,25 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
             assert response.status == 200
             assert response.getheader("Access-Control-Allow-Origin") is None
         assert response.getheader("Allow") == "GET, POST, OPTIONS"
-        deadline = time.monotonic() + 60
         codes = set()
-        while 504 not in codes and time.monotonic() < deadline:
+
+        def some_waited_too_long() -> bool:
             for client in (first, second):
                 client.connection.request("POST", "/v1/models/slow:predict", body)
             for client in (first, second):
                 response = client.connection.getresponse()
                 response.read()
                 codes.add(response.status)
+            return 504 in codes
+
+        wait_until(some_waited_too_long)
     assert codes <= {200, 504}
-    assert 504 in codes
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
 BLOCKS = re.findall(r"^\$ (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)
 CALLS = [(command, answer) for command, answer in BLOCKS if "curl" in command]
+assert len(CALLS) == 3
 
 
 class Movies(tf.Module):
@@ -278,10 +260,6 @@ def target(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> str:
     signatures = {"serving_default": module.rank, "halve": module.halve}
     tf.saved_model.save(module, str(path / "1"), signatures=signatures)
     return serve(path, name="movies").server.rest_target
-
-
-def test_the_page_has_commands() -> None:
-    assert len(CALLS) == 3
 
 
 @pytest.mark.parametrize(("command", "answer"), CALLS)

@@ -164,7 +164,7 @@ def test_figures_are_of_the_time_between_two_samples(page, served):
     assert "nothing in /m" in text(page, "#models")
 
 
-def test_figures_move_without_a_reload(page, served):
+def test_figures_move_without_a_reload_and_nothing_comes_from_elsewhere(page, served):
     open_status(page, served.url)
     page.evaluate("window.stillTheSamePage = true")
     page.evaluate("document.querySelector('details').open = true")
@@ -175,6 +175,11 @@ def test_figures_move_without_a_reload(page, served):
     assert page.evaluate("document.querySelector('details').open")
     assert page.complaints == []
     assert set(page.requested) == {served.url + "status.json", served.url + "metrics"}
+    with urllib.request.urlopen(served.url, timeout=120) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+        assert '<a href="status.json">' in answer.read().decode()
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
 
 
 def test_names_stay_text(page, served):
@@ -192,38 +197,6 @@ def test_names_stay_text(page, served):
     assert text(page, "main").count(hostile) >= 6
     assert page.evaluate("document.querySelectorAll('main :is(script, img)').length") == 0
     assert page.complaints == []
-
-
-def test_nothing_comes_from_elsewhere(page, served):
-    open_status(page, served.url)
-    assert all(url.startswith((served.url, "data:")) for url in page.requested)
-    with urllib.request.urlopen(served.url, timeout=120) as answer:
-        policy = answer.headers["Content-Security-Policy"]
-        assert '<a href="status.json">' in answer.read().decode()
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert page.complaints == []
-
-
-def test_figures_have_three_digits_and_units(page, served):
-    open_status(page, served.url)
-    expected = {
-        "count(0)": "0",
-        "count(0.25)": "0.25",
-        "count(12.34)": "12.3",
-        "count(999.6)": "1 k",
-        "count(1234567)": "1.23 M",
-        "count(null)": "–",
-        "bytes(1500)": "1.5 kB",
-        "bytes(2.31e9)": "2.31 GB",
-        "micros(85)": "85 µs",
-        "micros(1240)": "1.24 ms",
-        "span(59)": "59 s",
-        "span(303)": "5 min",
-        "span(200000)": "2 d",
-        "percent(0.9876)": "98.8 %",
-    }
-    assert {call: page.evaluate(call) for call in expected} == expected
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -1,7 +1,6 @@
 """Warm-up requests before a version serves, and versions that crash the loading process."""
 
 import contextlib
-import os
 import shutil
 import signal
 import subprocess
@@ -130,7 +129,6 @@ BAD = [
         ["record 2 of ", "y"],
     ),
     ([session_run()], grpc.StatusCode.UNIMPLEMENTED, ["session_run_log"]),
-    (b"no TFRecord at all", grpc.StatusCode.DATA_LOSS, ["at byte 0"]),
     ([predict_log(x=[0.0])] * 1001, grpc.StatusCode.INVALID_ARGUMENT, ["1000 records"]),
 ]
 
@@ -160,92 +158,72 @@ def clear_a_calls_outputs(model):
             del node.attr["Tout"].list.type[:]
 
 
-@pytest.fixture(scope="module", name="ranker")
-def _ranker(tmp_path_factory, ranker_base_path):
-    """The base path of a ranker that only this module uses."""
-    base_path = tmp_path_factory.mktemp("checked") / "ranker"
-    shutil.copytree(ranker_base_path, base_path)
-    return base_path
+@pytest.fixture(name="ranker")
+def _ranker(tmp_path, ranker_base_path):
+    """The base path of a ranker that only this test uses."""
+    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+    return tmp_path / "ranker"
 
 
-@pytest.fixture(scope="module", name="served")
-def _served(ranker):
-    """A server that checks versions in another process before it loads them."""
-    bad = ranker.with_name("bad")
-    save_damaged(ranker / "3", bad / "9")
-    config = config_flag(ranker.with_name("models.config"), {"ranker": ranker, "bad": bad})
-    with ServerProcess(flags=[config, *FAST]) as server:
-        yield server, Stubs(server.target)
+def add_version(ranker, damage=lambda version: None):
+    """Adds version 9, a copy of version 3, perhaps damaged."""
+    shutil.copytree(ranker / "3", ranker.with_name("copied"))
+    damage(ranker.with_name("copied"))
+    ranker.with_name("copied").rename(ranker / "9")
 
 
-def save_damaged(version, to):
-    """Saves a version that makes TensorFlow crash."""
-    shutil.copytree(version, to.with_name("copied"))
-    file = to.with_name("copied") / "saved_model.pb"
+def make_fatal(version):
+    """Makes TensorFlow crash when it loads a version."""
+    file = version / "saved_model.pb"
     model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
     clear_a_calls_outputs(model)
     file.write_bytes(model.SerializeToString())
-    to.with_name("copied").rename(to)
+
+
+@pytest.fixture(name="refusal")
+def _refusal(ranker_inputs, wait_until):
+    """A function that returns why version 9 was refused; version 3 then still serves."""
+
+    def refusal(stubs):
+        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
+        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        return stubs.states()[9][2]
+
+    return refusal
 
 
 def test_a_fatal_model_leaves_other_models_and_the_previous_version(
-    served, ranker, ranker_inputs, wait_until
+    ranker, ranker_inputs, refusal, wait_until
 ):
-    server, stubs = served
-    assert stubs.predict(ranker_inputs)["score"][0] == 201
-    said = "a process that loaded it ended with signal 6"
-    assert said in stubs.states("bad")[9][2]
-    with pytest.raises(grpc.RpcError) as error:
-        stubs.predict(ranker_inputs, name="bad")
-    assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    save_damaged(ranker / "3", ranker / "5")
-    wait_until(lambda: stubs.states().get(5, ("",))[0] == "END")
-    assert said in stubs.states()[5][2]
-    assert stubs.predict(ranker_inputs)["score"][0] == 201
-    wait_until(lambda: "the versions that served before keep serving" in server.log())
+    bad = ranker.with_name("bad")
+    shutil.copytree(ranker / "3", bad / "1")
+    make_fatal(bad / "1")
+    config = config_flag(ranker.with_name("models.config"), {"ranker": ranker, "bad": bad})
+    with ServerProcess(flags=[config, *FAST]) as server:
+        stubs = Stubs(server.target)
+        said = "a process that loaded it ended with signal 6"
+        assert said in stubs.states("bad")[1][2]
+        with pytest.raises(grpc.RpcError) as error:
+            stubs.predict(ranker_inputs, name="bad")
+        assert error.value.code() == grpc.StatusCode.NOT_FOUND
+        add_version(ranker, make_fatal)
+        assert said in refusal(stubs)
+        wait_until(lambda: "the versions that served before keep serving" in server.log())
 
 
-def test_an_invalid_version_is_refused_by_name_and_by_the_load_itself(
-    served, ranker, tmp_path, ranker_inputs, wait_until
-):
-    _, stubs = served
-    shutil.copytree(ranker / "3", tmp_path / "9")
-    (tmp_path / "9" / "assets.extra").mkdir(exist_ok=True)
-    os.mkfifo(tmp_path / "9" / "assets.extra" / "tf_serving_warmup_requests")
-    (tmp_path / "10").mkdir()
-    (tmp_path / "10" / "saved_model.pb").write_bytes(b"not a graph")
-    for version in (9, 10):
-        (tmp_path / str(version)).rename(ranker / str(version))
-        wait_until(lambda v=version: stubs.states().get(v, ("",))[0] == "END")
-    message = stubs.states()[9][2]
-    assert 'model "ranker" version 9' in message
-    assert "tf_serving_warmup_requests: it is not a regular file" in message
-    message = stubs.states()[10][2]
-    assert "cannot be loaded from" in message
-    assert "signal" not in message
-    assert stubs.predict(ranker_inputs)["score"][0] == 201
-
-
-def test_after_an_upgrade_of_its_files_the_old_version_still_serves(
-    tmp_path, ranker_base_path, ranker_inputs, wait_until
-):
+def test_after_an_upgrade_of_its_files_the_old_version_still_serves(tmp_path, ranker, refusal):
     """The test replaces the old file with a new one of the same name, like pip and dpkg."""
     shutil.copytree(find_executable().parent, tmp_path / "bin")
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
     executable = tmp_path / "bin" / find_executable().name
-    with ServerProcess("ranker", tmp_path / "ranker", FAST, executable=executable) as server:
-        stubs = Stubs(server.target)
+    with ServerProcess("ranker", ranker, FAST, executable=executable) as server:
         for engine in (tmp_path / "bin").glob("libcolcast_engine-*.so"):
             engine.unlink()
             engine.write_bytes(b"of another build")
-        shutil.copytree(ranker_base_path / "3", tmp_path / "9")
-        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        message = stubs.states()[9][2]
-        assert f"{tmp_path}/bin/libcolcast_engine" in message
-        assert "was replaced or removed since the server started" in message
-        assert "restart the server" in message
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
+        add_version(ranker)
+        message = refusal(Stubs(server.target))
+    assert f"{tmp_path}/bin/libcolcast_engine" in message
+    assert "was replaced or removed since the server started" in message
+    assert "restart the server" in message
 
 
 # Lets a process that checks a load create no threads, like a low `ulimit -u`.
@@ -268,40 +246,27 @@ int pthread_create(pthread_t* id, const pthread_attr_t* how, void* (*body)(void*
 """
 
 
-def test_a_check_without_threads_is_not_called_a_crash(
-    tmp_path, ranker_base_path, ranker_inputs, wait_until, monkeypatch
-):
+def test_a_check_without_threads_is_not_called_a_crash(tmp_path, ranker, refusal, monkeypatch):
     (tmp_path / "no_threads.c").write_text(NO_THREADS)
     library = tmp_path / "no_threads.so"
     command = ["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "no_threads.c", "-ldl"]
     subprocess.run(command, check=True)
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
     monkeypatch.setenv("LD_PRELOAD", str(library))
-    with ServerProcess("ranker", tmp_path / "ranker", FAST) as server:
-        stubs = Stubs(server.target)
-        shutil.copytree(ranker_base_path / "3", tmp_path / "9")
-        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        message = stubs.states()[9][2]
-        assert "cannot create threads" in message
-        assert "crashes" not in message
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
+    with ServerProcess("ranker", ranker, FAST) as server:
+        add_version(ranker)
+        message = refusal(Stubs(server.target))
+    assert "cannot create threads" in message
+    assert "crashes" not in message
 
 
-def test_a_version_that_never_loads_is_given_up_by_name(
-    tmp_path, ranker_base_path, connect, ranker_inputs, wait_until
-):
-    shutil.copytree(ranker_base_path, tmp_path / "ranker")
+def test_a_version_that_never_loads_is_given_up_by_name(tmp_path, ranker, refusal):
     save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # nobody reads the pipe
     flags = [*FAST, "--load_check_timeout_seconds=2"]
-    with ServerProcess("ranker", tmp_path / "ranker", flags) as server:
-        stubs = connect(server.target)
-        (tmp_path / "9").rename(tmp_path / "ranker" / "9")
-        wait_until(lambda: stubs.states().get(9, ("",))[0] == "END")
-        message = stubs.states()[9][2]
-        assert 'model "ranker" version 9' in message
-        assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
-        assert stubs.predict(ranker_inputs)["score"][0] == 201
+    with ServerProcess("ranker", ranker, flags) as server:
+        (tmp_path / "9").rename(ranker / "9")
+        message = refusal(Stubs(server.target))
+    assert 'model "ranker" version 9' in message
+    assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
 
 
 def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):

@@ -1,10 +1,12 @@
-"""TLS and mutual TLS with a throw-away authority, and ways to get --ssl_config_file wrong."""
+"""TLS with a throw-away authority, gRPC and REST on one port, and Unix sockets."""
 
 import contextlib
 import http.client
+import json
 import socket
 import ssl
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -12,11 +14,18 @@ import numpy as np
 import pytest
 from colcast.client import ChannelOptions, RankingClient, ServerError, Tls
 from colcast.client.transport._channel import speaks_tls
-from colcast.server import ServerProcess
+from colcast.server import ServerProcess, find_executable
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from ..waiting import wait_until
+from .servers import Stubs, one_port_server
 from .tls import Authority, Identity, config_flag, replace
+
+STATUS = "/v1/models/ranker"
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +43,11 @@ def identity(authority):
     return authority.issue("server")
 
 
-@pytest.fixture(scope="module")
-def tls_server(tmp_path_factory, ranker_base_path, identity):
+@pytest.fixture(scope="module", name="tls_server")
+def _tls_server(tmp_path_factory, ranker_base_path, identity) -> Iterator[ServerProcess]:
+    """A server that has TLS, and gRPC and REST on one port."""
     flag = config_flag(tmp_path_factory.mktemp("config") / "tls.cfg", identity)
-    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
+    with one_port_server("ranker", ranker_base_path, flags=[flag]) as server:
         yield server
 
 
@@ -51,7 +61,13 @@ def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
         yield server
 
 
-def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 20) -> np.ndarray:
+@pytest.fixture(scope="module")
+def one_port(ranker_base_path):
+    with one_port_server("ranker", ranker_base_path) as server:
+        yield server
+
+
+def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 60) -> np.ndarray:
     """Ranks three items for one user with this repository's client; returns the scores."""
     channel = ChannelOptions(tls=tls)
     settings = {"channel": channel, "timeout_seconds": timeout_seconds}
@@ -59,18 +75,6 @@ def rank(server: ServerProcess, tls: Tls | None, timeout_seconds: float = 20) ->
         user = {"user": np.float32(2), "user_name": "ann"}
         items = [{"item": np.float32(i), "item_name": "x"} for i in (1, 2, 3)]
         return client.rank(user=user, items=items).scores
-
-
-def code_of_call(server, request, credentials):
-    """Calls Predict with TF Serving's stub; returns the status code."""
-    with grpc.secure_channel(server.target, credentials) as channel:
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
-        return stub.Predict.future(request, timeout=120).code()
-
-
-@pytest.fixture
-def request_of_ranker(stubs, ranker_inputs):
-    return stubs.request(ranker_inputs)
 
 
 def test_the_health_check_tells_a_server_with_tls_from_a_dead_one(tls_server, mutual_tls_server):
@@ -81,39 +85,15 @@ def test_the_health_check_tells_a_server_with_tls_from_a_dead_one(tls_server, mu
     assert subprocess.run([check, "1"], timeout=120, capture_output=True).returncode != 0
 
 
-def test_a_client_of_another_authority_refuses_the_server(tls_server, stranger, request_of_ranker):
-    credentials = grpc.ssl_channel_credentials(stranger.root.read_bytes())
-    code = code_of_call(tls_server, request_of_ranker, credentials)
-    assert code == grpc.StatusCode.UNAVAILABLE
-
-
-def test_plain_text_is_not_answered(tls_server, connect, request_of_ranker):
-    call = connect(tls_server.target).prediction.Predict.future(request_of_ranker, timeout=120)
-    assert call.code() == grpc.StatusCode.UNAVAILABLE
-
-
-def test_our_client_without_tls_gets_a_hint_and_the_log_warns_once(tls_server):
-    for _ in range(2):
+def test_our_client_speaks_tls_and_without_it_gets_a_hint(
+    tls_server, mutual_tls_server, authority, server
+):
+    scores = rank(tls_server, Tls(root_certificates=authority.root))
+    np.testing.assert_array_equal(scores, [201, 202, 203])
+    for secured in (tls_server, mutual_tls_server, tls_server):
         with pytest.raises(ServerError, match=r"UNAVAILABLE.*the port speaks TLS: .*tls=Tls"):
-            rank(tls_server, None, timeout_seconds=1)
+            rank(secured, None, timeout_seconds=2)
     assert tls_server.log().count("a client without TLS has connected") == 1
-
-
-def test_a_server_that_wants_a_certificate_speaks_tls(mutual_tls_server):
-    with pytest.raises(ServerError, match="the port speaks TLS"):
-        rank(mutual_tls_server, None, timeout_seconds=1)
-
-
-def test_servers_that_are_down_or_use_plain_text_get_no_hint(server):
-    with socket.socket() as gone:
-        gone.bind(("127.0.0.1", 0))
-        target = f"127.0.0.1:{gone.getsockname()[1]}"
-    with (
-        RankingClient(target, "ranker", timeout_seconds=1) as client,
-        pytest.raises(ServerError) as raised,
-    ):
-        client.schema()
-    assert "TLS" not in str(raised.value)
     assert not speaks_tls(server.target)
 
 
@@ -122,13 +102,20 @@ def test_servers_that_are_down_or_use_plain_text_get_no_hint(server):
     [("ours", "OK"), ("nobody", "UNAVAILABLE"), ("theirs", "UNAVAILABLE")],
 )
 def test_mutual_tls_requires_a_certificate_of_its_own_authority(
-    mutual_tls_server, authority, stranger, request_of_ranker, who, expected
+    mutual_tls_server, authority, stranger, stubs, ranker_inputs, who, expected
 ):
-    pairs = {"ours": authority.issue("client").pem, "theirs": stranger.issue("client").pem}
-    credentials = grpc.ssl_channel_credentials(
-        authority.root.read_bytes(), *pairs.get(who, (None, None))
-    )
-    assert code_of_call(mutual_tls_server, request_of_ranker, credentials).name == expected
+    own = {"ours": authority.issue("client"), "theirs": stranger.issue("client")}.get(who)
+    pair = own.pem if own else (None, None)
+    credentials = grpc.ssl_channel_credentials(authority.root.read_bytes(), *pair)
+    with grpc.secure_channel(mutual_tls_server.target, credentials) as channel:
+        stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+        call = stub.Predict.future(stubs.request(ranker_inputs), timeout=120)
+        assert call.code().name == expected
+    if who == "ours":
+        assert rest_code(mutual_tls_server, authority.root, own) == 200
+        return
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        rest_code(mutual_tls_server, authority.root, own)
 
 
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
@@ -137,31 +124,17 @@ def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None)
     if own is not None:
         context.load_cert_chain(own.chain, own.key)
     connection = http.client.HTTPSConnection(server.rest_target, timeout=120, context=context)
-    connection.request("GET", "/v1/models/ranker")
+    connection.request("GET", STATUS)
     return connection.getresponse().status
-
-
-def test_rest_speaks_tls(tls_server, authority, stranger):
-    assert rest_code(tls_server, authority.root) == 200
-    with pytest.raises(ssl.SSLCertVerificationError):
-        rest_code(tls_server, stranger.root)
-
-
-def test_rest_speaks_mutual_tls(mutual_tls_server, authority, stranger):
-    assert rest_code(mutual_tls_server, authority.root, authority.issue("web")) == 200
-    for own in (None, stranger.issue("web")):
-        with pytest.raises((ssl.SSLError, ConnectionError)):
-            rest_code(mutual_tls_server, authority.root, own)
 
 
 def resumed(server: ServerProcess, context: ssl.SSLContext, session: ssl.SSLSession | None):
     """Connects; returns (whether the session was resumed, the session to resume, the HTTP code)."""
-    host, _, port = server.rest_target.rpartition(":")
     with (
-        socket.create_connection((host, int(port)), timeout=60) as plain,
+        socket_to(server) as plain,
         context.wrap_socket(plain, server_hostname="localhost", session=session) as secured,
     ):
-        secured.sendall(b"GET /v1/models/ranker HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        secured.sendall(f"GET {STATUS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: secured.recv(4096), b""))
         return secured.session_reused, secured.session, int(answer.split()[1])
 
@@ -188,6 +161,7 @@ def test_a_session_is_resumed(tls_server, mutual_tls_server, authority, version,
 def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     mutual_tls_server, authority, stranger
 ):
+    """TlsConfigTest covers every way in which a file may be wrong."""
     server, path = mutual_tls_server, mutual_tls_server.tls_config
     before, theirs = path.read_text(), stranger.issue("renewed")
     renewed = "new connections use the new certificates"
@@ -211,11 +185,16 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
 HINT = b'{ "error": "this port speaks TLS, but the request is plain HTTP: use https" }'
 
 
-def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
-    """Sends these pieces to the HTTP port; returns everything that it answers until it closes."""
+def socket_to(server: ServerProcess) -> socket.socket:
     host, _, port = server.rest_target.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=120) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = socket.create_connection((host, int(port)), timeout=120)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) -> bytes:
+    """Sends these pieces; returns everything that the server answers until it closes."""
+    with socket_to(server) as connection:
         for piece in pieces:
             connection.sendall(piece)
         if half_closed:
@@ -227,19 +206,17 @@ def answer_to(server: ServerProcess, *pieces: bytes, half_closed: bool = False) 
             return b""
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_plain_http_gets_a_hint_that_the_port_speaks_tls(tls_server, mutual_tls_server, method):
+def test_plain_http_gets_one_hint_that_the_port_speaks_tls(
+    tls_server, mutual_tls_server, authority
+):
     for server in (tls_server, mutual_tls_server):
         connection = http.client.HTTPConnection(server.rest_target, timeout=120)
-        connection.request(method, "/v1/models/ranker", body=b"x" * 100_000)
+        connection.request("POST", STATUS, body=b"x" * 100_000)
         answer = connection.getresponse()
         assert (answer.status, answer.getheader("Connection")) == (400, "close")
         assert answer.getheader("Content-Type") == "application/json"
         assert answer.read() == HINT
         assert connection.sock is None  # the server has closed the connection
-
-
-def test_plain_http_byte_by_byte_gets_one_hint(tls_server, authority):
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     one_by_one = [bytes([byte]) for byte in request[:5]]
     assert answer_to(tls_server, *one_by_one).endswith(HINT)
@@ -252,15 +229,10 @@ def test_plain_http_byte_by_byte_gets_one_hint(tls_server, authority):
 @pytest.mark.parametrize(
     "said",
     [
-        b"",
         b"GE",
-        b"GETTING / HTTP/1.1\r\n\r\n",
         b"get / HTTP/1.1\r\n\r\n",
-        b"\r\nGET / HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x00\x0eGET / HTTP/1.1",
-        b"\x16\x03\x01\xff\xffGET / HTTP/1.1\r\n\r\n",
-        b"\x80\x2eGET / HTTP/1.1\r\n\r\n",
         b"\x15\x03\x03\x00\x02\x01\x00GET / HTTP/1.1\r\n\r\n",
         bytes(range(256)) * 100,
     ],
@@ -283,26 +255,86 @@ def test_plain_text_within_tls_handshakes_is_not_answered_in_clear(tls_server, a
     assert HINT not in answer
 
 
-def test_our_client_speaks_tls(tls_server, authority):
-    scores = rank(tls_server, Tls(root_certificates=authority.root))
-    np.testing.assert_array_equal(scores, [201, 202, 203])
+def test_with_tls_the_handshake_says_which_protocol_it_is(tls_server, authority):
+    context = ssl.create_default_context(cafile=authority.root)
+    for protocols in ([], ["http/1.1"], ["http/1.0"]):
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        connection = http.client.HTTPSConnection(
+            tls_server.rest_target, timeout=60, context=context
+        )
+        with contextlib.closing(connection):
+            connection.request("GET", STATUS)
+            assert connection.getresponse().status == 200
+    context.set_alpn_protocols(["http/1.1", "h2"])
+    with context.wrap_socket(socket_to(tls_server), server_hostname="localhost") as both:
+        assert both.selected_alpn_protocol() == "h2"
 
 
-def test_a_wrong_field_is_named(mutual_tls_server, identity, authority):
-    """Here the file changes while the server runs; TlsConfigTest covers its start."""
-    path, chain = mutual_tls_server.tls_config, identity.chain.read_text()
-    before = path.read_text()
-    for fields, words in (
-        ({"server_cert": "none"}, "server_cert is not a list of PEM certificates"),
-        ({"client_verify": True, "custom_ca": "?"}, "custom_ca is not a list of PEM certificates"),
-        ({"server_cert": chain[:-100]}, "server_cert is not a list of PEM certificates"),
-        (
-            {"server_key": authority.issue("other").key.read_text()},
-            "server_key is not the key of server_cert",
-        ),
-    ):
-        said = f"{path}: {words}"
-        earlier = mutual_tls_server.log().count(said)
-        config_flag(path, identity, **fields)
-        wait_until(lambda s=said, n=earlier: mutual_tls_server.log().count(s) > n)
-    replace(path, before)
+def test_both_are_answered_on_one_port(one_port, ranker_inputs):
+    assert one_port.target == one_port.rest_target
+    score = Stubs(one_port.target).predict(ranker_inputs)["score"]
+    connection = http.client.HTTPConnection(one_port.rest_target, timeout=60)
+    with contextlib.closing(connection):
+        for _ in range(2):
+            body = json.dumps({"inputs": ranker_inputs})
+            connection.request("POST", f"{STATUS}:predict", body)
+            outputs = json.load(connection.getresponse())["outputs"]
+            np.testing.assert_allclose(outputs["score"], score, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("method", "first"), [("GET", 1), ("PUT", 1), ("PRX", 2), ("PRINT", 3)])
+def test_http1_is_known_from_its_first_bytes_however_they_come(one_port, method, first):
+    request = f"{method} {STATUS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    answer = answer_to(one_port, request[:first], request[first:])
+    assert answer.startswith(b"HTTP/1.1 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_http2_is_known_from_its_first_bytes_however_they_come(one_port):
+    with socket_to(one_port) as connection:
+        for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0":
+            connection.sendall(bytes([byte]))
+        header = connection.recv(9, socket.MSG_WAITALL)
+    assert header[3:5] == b"\4\0"  # a SETTINGS frame
+
+
+def test_a_socket_that_was_left_is_replaced_and_answers_beside_the_port(
+    tmp_path, monkeypatch, ranker_base_path, ranker_inputs
+):
+    """Also tests that settings of gRPC hold for both."""
+    monkeypatch.chdir(tmp_path)  # paths of sockets must be short
+    settings = [
+        "--grpc_socket_path=s",
+        "--grpc_channel_arguments=grpc.max_metadata_size=1024,grpc.keepalive_time_ms=60000",
+        "--enable_grpc_healthcheck_service=false",
+    ]
+    with socket.socket(socket.AF_UNIX) as crashed:
+        crashed.bind("s")
+    with ServerProcess("ranker", ranker_base_path, settings) as server:
+        for target in ("unix:s", server.target):
+            stubs = Stubs(target)
+            np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [201, 202, 203])
+            request, metadata = stubs.request(ranker_inputs), [("trace", "x" * 4096)]
+            call = stubs.prediction.Predict.future(request, timeout=120, metadata=metadata)
+            assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+            health = health_pb2_grpc.HealthStub(stubs.channel)
+            check = health.Check.future(health_pb2.HealthCheckRequest(), timeout=120)
+            assert check.code() == grpc.StatusCode.UNIMPLEMENTED
+            services = ProtoReflectionDescriptorDatabase(stubs.channel).get_services()
+            assert "grpc.health.v1.Health" not in services
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [("file", "the file file is not a socket"), ("s" * 108, "at most 107")]
+)
+def test_a_path_that_cannot_be_a_socket_is_refused(tmp_path, path, words):
+    (tmp_path / "file").write_text("text")
+    flags = ["--port=0", f"--grpc_socket_path={path}", f"--model_base_path={tmp_path}"]
+    ended = subprocess.run(
+        [find_executable(), *flags], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 1
+    assert "--grpc_socket_path" in ended.stderr
+    assert words in ended.stderr
+    assert (tmp_path / "file").read_text() == "text"
