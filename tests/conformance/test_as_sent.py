@@ -280,36 +280,26 @@ def check(pair: Pair, name: str, inputs: Inputs) -> None:
 NO_ROWS = ("thresholds", "vocabulary", "matrix", "first_row", "tiles_by_itself")
 
 
+# test_any_rows draws others.
 CASES: dict[str, tuple[str, Inputs]] = {
     "a_single_value_stays_single": (
         "sparse",
         {"x": [[1, 0]], "x_1": [1], "x_2": [2, 10], "price": [[0.5], [1]]},
-    ),
-    "one_row_with_three_values": (
-        "sparse",
-        {"x": [[0, 0], [0, 1], [0, 2]], "x_1": [1, 1, 1], "x_2": [1, 10], "price": [[0.5]]},
     ),
     "a_feature_sent_once_beside_sparse_rows": (
         "sparse_beside",
         {"x": [[1, 0]], "x_1": [1], "x_2": [2, 10], "price": [[0.5]]},
     ),
     "one_row_ragged": ("ragged", {"h": [1, 2, 3], "h_1": [0, 3], "price": [0.5]}),
-    "one_value_in_two_rows": ("ragged", {"h": [4], "h_1": [0, 1, 1], "price": [0.5, 1]}),
     "one_id_in_three_places": (
         "rowids",
         {"ids": [3], "rowids": [0, 0, 1], "price": [[0.5], [1], [2]]},
     ),
-    "a_row_that_broadcasts_keeps_its_row": ("broadcast", {"user": [1], "item": [1, 2, 3]}),
     "one_threshold": ("thresholds", {"x": [1, 2, 3], "thresholds": [2]}),
-    "more_thresholds_than_rows": ("thresholds", {"x": [1, 2], "thresholds": [1, 2, 3]}),
     "a_vocabulary_of_one": ("vocabulary", {"ids": [0, 0, 0], "vocabulary": [7]}),
-    "an_id_beyond_a_vocabulary_of_one": ("vocabulary", {"ids": [0, 1, 0], "vocabulary": [7]}),
-    "one_user_is_repeated": ("beside", {"user": [[1, 2]], "item": [[3, 4], [5, 6]]}),
-    "one_candidate_is_not": ("matrix", {"x": [[1, 2]], "candidates": [[3, 4], [5, 6]]}),
-    "a_model_that_tiles": ("tiles_by_itself", {"user": [[1, 2]], "item": [[3, 4], [5, 6]]}),
-    "texts_are_repeated": ("texts", {"user": ["7"], "item": [1, 2]}),
+    "one_candidate_is_not_repeated": ("matrix", {"x": [[1, 2]], "candidates": [[3, 4], [5, 6]]}),
     "what_writes_is_not_repeated": ("writes", {"user": [1], "item": [1, 2]}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -339,13 +329,6 @@ def draw_request(draw: Any, name: str) -> Inputs:
         shaped = values.reshape(sizes)
         inputs[key] = shaped.astype(str) if spec.dtype == tf.string else shaped
     return inputs
-
-
-def test_a_refusal_names_the_rows_that_do_not_fit(pair: Pair) -> None:
-    answer = pair.served("beside", {"user": [[1, 2]] * 2, "item": [[3, 4]] * 3})
-    assert isinstance(answer, grpc.RpcError)
-    for culprit in ('input "user" has 2 rows', "N = 3", '"item"'):
-        assert culprit in answer.details()
 
 
 def test_an_id_that_is_wrong_is_what_a_repeated_request_is_refused_for(pair: Pair) -> None:

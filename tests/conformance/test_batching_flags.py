@@ -1,9 +1,11 @@
-"""--enable_batching as in TensorFlow Serving: requests are joined, split, padded, refused."""
+"""--enable_batching as in TensorFlow Serving: requests are joined, split, padded, refused.
+
+BatchingTest, in C++, covers the file of its parameters.
+"""
 
 from __future__ import annotations
 
 import queue
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.measure.meters import publishing
-from colcast.server import ServerProcess, find_executable
+from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from tests.conformance.conftest import write_models
@@ -182,13 +184,6 @@ def test_runs_are_filled_up_to_an_allowed_size(
             assert tf.make_ndarray(response.outputs["rows"]).tolist() == expected[:rows]
 
 
-def test_a_request_with_more_rows_than_a_batch_may_have_is_refused(start: Start) -> None:
-    with start("max_batch_size { value: 2 }") as ranker:
-        call = ranker.send(FIVE_ROWS[0])
-        assert call.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert "Task size 3 is larger than maximum input batch size 2" in call.details()
-
-
 def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> None:  # noqa: F811
     splitting = (
         "max_batch_size { value: 64 } enable_large_batch_splitting { value: true } "
@@ -203,6 +198,7 @@ def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> Non
         assert ranker.pieces() == -(-len(ITEMS) // 4)
         refused = ranker.send(Request("columnar", 0, tuple(n % 20 for n in range(65))))
         assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "Task size 65 is larger than maximum input batch size 64" in refused.details()
 
 
 def test_a_full_queue_is_unavailable(start: Start) -> None:
@@ -227,30 +223,3 @@ def as_completed(calls: Iterable[Any]) -> Iterator[Any]:
         call.add_done_callback(done.put)
     while True:
         yield done.get(timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "flags", "words"),
-    [
-        ("max_batch_sise { value: 4 }", "--enable_batching", ":1:16: Error parsing text-format"),
-        ("max_batch_size { value: 0 }", "--enable_batching", "got 0, expected at least 1"),
-        ("allowed_batch_sizes: 8", "--enable_batching", "last one was 8; expected 1000"),
-        ("num_batch_threads { value: 0 }", "--enable_batching", "num_batch_threads: got 0"),
-        ("", "", "without setting --enable_batching to true"),
-    ],
-)
-def test_wrong_parameters_are_refused_with_the_file_and_the_reason(
-    native: None, tmp_path: Path, parameters: str, flags: str, words: str
-) -> None:
-    file = tmp_path / "batching.pbtxt"
-    file.write_text(parameters)
-    done = subprocess.run(
-        [
-            find_executable(), "--host=127.0.0.1", "--model_base_path=x", *flags.split(),
-            f"--batching_parameters_file={file}",
-        ],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert str(file) in done.stderr
-    assert words in done.stderr
