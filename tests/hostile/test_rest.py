@@ -75,16 +75,11 @@ def expect(rest_server: ServerProcess) -> Callable[[Answer, int, list[str]], Non
 # C++ tests beside server/rest/ have every kind of error; these are the ones that reach a client.
 WRONG_BODIES: list[tuple[str, int, list[str]]] = [
     ("", 400, ["JSON Parse error", "empty"]),
-    ('{"inputs": "\\ud800"}', 400, ["JSON Parse error", "surrogate"]),
     ("[" * 100_000, 400, ["JSON Parse error"]),
-    ('{"a":' * 100_000, 400, ["JSON Parse error"]),
-    ('{"Inputs": []}', 400, ["'inputs'", "'instances'"]),
     ('{"signature_name": "no", "inputs": 1}', 400, ['"no"', "serving_default"]),
     ('{"inputs": {"age": [1]}}', 400, ['" is missing and has no default']),
     (column("age", [2**63]), 400, ['"age"[0]', "9223372036854775808"]),
-    (column("age", [1, 2]), 400, ['"age"', "2 rows", "3"]),
     (column("pair", [[1, 2], [3]]), 400, ['"pair"[1]', "a list of 1", "expected a list of 2"]),
-    (column("pair", [[1, 2, 3]]), 400, ['"pair"', "[1,3]", "[?,2]"]),
     (column("title", ["x" * 100_000, 1]), 400, ['"title"[1]']),
     (rows(ROW, {**ROW, "age": "x"}), 400, ['instances[1]: input "age"', 'the string "x"']),
 ]
@@ -92,29 +87,25 @@ WRONG_BODIES: list[tuple[str, int, list[str]]] = [
 
 @pytest.mark.parametrize(("body", "code", "words"), WRONG_BODIES)
 def test_a_wrong_body_is_refused_by_name(
-    rest_server: ServerProcess,
-    expect: Callable[..., None],
-    body: str,
-    code: int,
-    words: list[str],
+    rest_server: ServerProcess, expect: Callable[..., None], body: str, code: int, words: list[str]
 ) -> None:
     expect(ask(rest_server, "POST", PREDICT, body.encode()), code, words)
+
+
+EXAMPLES = json.dumps({"examples": [{}, {"x": [[1]]}]}).encode()
 
 
 @pytest.mark.parametrize(
     ("method", "path", "code", "words"),
     [
-        ("GET", PREDICT, 400, [f"Malformed request: GET {PREDICT}"]),
         ("POST", f"{MODEL}/versions/2:predict", 404, ["2"]),
-        ("POST", "/v1/models/nobody:predict", 404, ["nobody"]),
         ("GET", "/v1/models/..%2f..%2fetc%2fpasswd", 404, ["../../etc/passwd"]),
         ("POST", "/v1/models/target%00:predict", 404, ["target\0"]),
-        ("GET", f"/v1/models/{'x' * 10_000}", 404, ["x" * 100]),
         ("GET", f"/{'x' * 20_000}", 431, ["header"]),
-        ("GET", "/v1/../v1/models/target", 400, ["Malformed request"]),
+        ("POST", f"{MODEL}:classify", 400, ['examples[1]: feature "x"[0]: a list of 1']),
     ],
 )
-def test_a_wrong_url_is_refused_by_name(
+def test_a_wrong_url_or_example_is_refused_by_name(
     rest_server: ServerProcess,
     expect: Callable[..., None],
     method: str,
@@ -122,25 +113,8 @@ def test_a_wrong_url_is_refused_by_name(
     code: int,
     words: list[str],
 ) -> None:
-    body = json.dumps({"inputs": GOOD}).encode() if method == "POST" else b""
+    body = EXAMPLES if path.endswith("classify") else BODY if method == "POST" else b""
     expect(ask(rest_server, method, path, body), code, words)
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({}, ["'examples'"]),
-        ({"examples": [{}, {"x": [[1]]}]}, ['examples[1]: feature "x"[0]: a list of 1']),
-        ({"examples": [{}], "signature_name": "no"}, ['"no"']),
-        ({"examples": [{"x": 1}]}, ["serving_default"]),
-    ],
-)
-def test_wrong_examples_are_refused_by_name(
-    rest_server: ServerProcess, expect: Callable[..., None], body: object, words: list[str]
-) -> None:
-    for verb in ("classify", "regress"):
-        answer = ask(rest_server, "POST", f"{MODEL}:{verb}", json.dumps(body).encode())
-        expect(answer, 400, [] if "serving_default" in words else words)
 
 
 BODY = json.dumps({"inputs": GOOD}).encode()
@@ -150,12 +124,8 @@ BOMB = gzip.compress(b" " * (64 << 20))
 @pytest.mark.parametrize(
     ("body", "encoding", "code", "words"),
     [
-        (BODY, "gzip", 400, ["not valid gzip"]),
-        (b"", "gzip", 400, ["not valid gzip"]),
-        (gzip.compress(BODY)[:-1], "gzip", 400, ["not valid gzip", "too early"]),
         (gzip.compress(BODY)[:-8] + bytes(8), "gzip", 400, ["not valid gzip", "data check"]),
         (BODY, "br", 415, ["br"]),
-        (BODY, "gzip, gzip", 415, ["gzip, gzip"]),
         (BOMB, "gzip", 413, ["more than 4194304"]),
         (b" " * (5 << 20), "identity", 413, ["over 4194304 bytes"]),
     ],
@@ -176,9 +146,6 @@ def test_a_wrong_encoding_is_refused_by_name(
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET /v1/models/target\r\n\r\n",
-        b"GET /v1/models/tar\x00get HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"POST /v1/models/target:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n",
         b"POST /v1/models/target HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
     ],
 )
