@@ -1,11 +1,11 @@
 """The lines changed in TF Serving's own files.
 
-A hook must match byte for byte, in exactly one place and at its line in the release, without fuzz
-or offset; otherwise it is refused.
+A hook must match in exactly one place and at its line in the release; otherwise it is refused.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,110 +21,63 @@ class Hook:
     Attributes:
         what: Its name in messages.
         path: The file, relative to the root of the tree.
-        line: The line number of `find` in the unpatched file. With `within`, it is the line number
-            of `within`, or of the line above that opens its rule.
-        find: The upstream line to change. Occurs once in the file, or once below `within`.
-        within: A line that occurs once; the hook changes the first `find` below it.
-        replace: The replacement of `find`; an empty string leaves it unchanged.
-        insert: Lines added after it.
+        line: The line number of `find` in the unpatched file. With `rule`, it is the line number of
+            `rule`, or of the line above that opens it.
+        find: The upstream line to change.
+        changed: The lines that replace it; the last of them occurs in no unpatched file.
+        rule: The line that begins the rule with `find`; empty if `find` occurs once in the file.
     """
 
     what: str
     path: str
     line: int
     find: str
-    within: str = ""
-    replace: str = ""
-    insert: tuple[str, ...] = ()
+    changed: tuple[str, ...]
+    rule: str = ""
 
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """The lines that replace `find` in the tree."""
-        return (self.replace or self.find, *self.insert)
+    def put_in(self, text: str) -> str:
+        """The text of the file with this change; a text that has it already stays unchanged.
+
+        Raises:
+            ForkError: The hook does not fit.
+        """
+        if f"\n{self.changed[-1]}\n" in text:
+            return text
+        # Up to the rule's closing bracket, which stands alone in its line.
+        before = rf"{re.escape(self.rule)}\n(?:(?!\)\n).*\n)*?" if self.rule else ""
+        found = list(re.finditer(rf"^({before}){re.escape(self.find)}$", text, re.M))
+        lines = [text.count("\n", 0, one.start()) + 1 for one in found]
+        if lines not in ([self.line], [self.line + bool(self.rule)]):
+            there = text.split("\n")[self.line - 1 : self.line] or ["(the file is shorter)"]
+            raise ForkError(
+                f"{self.path}: the {self.what} does not fit: it is at {lines or 'no line'}\n"
+                f"  expected at line {self.line}: {self.rule or self.find}\n"
+                f"  found there:        {there[0]}"
+            )
+        (one,) = found
+        return text[: one.end(1)] + "\n".join(self.changed) + text[one.end() :]
 
 
 def patched(tree: Path, hooks: tuple[Hook, ...]) -> dict[str, str]:
     """The files that hooks change, with all hooks applied: path -> text.
 
-    Files that have the hooks already are returned unchanged.
-
     Raises:
         ForkError: A hook does not fit; the message lists all of them.
     """
-    files: dict[str, list[str]] = {}
-    shifts: dict[str, int] = {}  # path -> number of lines that earlier hooks have inserted
+    files: dict[str, str] = {}
     misfits = []
-    for hook in hooks:
+    for hook in reversed(hooks):  # from the end of a file, so that lines keep their numbers
         try:
-            if hook.path not in files:
-                files[hook.path] = _read(tree / hook.path, hook.path)
-            _put_in(hook, files[hook.path], shifts.get(hook.path, 0))
-            shifts[hook.path] = shifts.get(hook.path, 0) + len(hook.changed) - 1
+            text = files.get(hook.path) or _read(tree / hook.path, hook.path)
+            files[hook.path] = hook.put_in(text)
         except ForkError as misfit:
             misfits.append(str(misfit))
     if misfits:
         raise ForkError("\n".join(misfits))
-    return {path: "\n".join(lines) for path, lines in files.items()}
+    return files
 
 
-def _read(path: Path, name: str) -> list[str]:
+def _read(path: Path, name: str) -> str:
     if not path.is_file():
         raise ForkError(f"{name}: no such file in the tree")
-    return path.read_bytes().decode().split("\n")
-
-
-def _put_in(hook: Hook, lines: list[str], shift: int) -> None:
-    """Applies a hook to `lines` in place, unless they have it already."""
-    start = _scope(hook, lines, shift)
-    done = _occurrences(lines, hook.changed, start)
-    found = done or _occurrences(lines, (hook.find,), start)
-    if not found or (len(found) > 1 and not hook.within):
-        raise _misfit(hook, lines, shift, f"occurs {len(found)} times, expected once")
-    _check_line(hook, found[0] - shift, start - shift)
-    if not done:
-        lines[found[0] : found[0] + 1] = hook.changed
-
-
-def _scope(hook: Hook, lines: list[str], shift: int) -> int:
-    """The index at which the search for `find` begins."""
-    if not hook.within:
-        return 0
-    found = _occurrences(lines, (hook.within,), 0)
-    if len(found) != 1:
-        raise ForkError(
-            f"{hook.path}: the {hook.what} does not fit: {hook.within.strip()!r} occurs "
-            f"{len(found)} times, expected once (line {hook.line + shift})"
-        )
-    return found[0]
-
-
-def _occurrences(lines: list[str], wanted: tuple[str, ...], start: int) -> list[int]:
-    """The indexes of `wanted` from `start` on, up to the end of the rule that contains `start`."""
-    end = len(lines)
-    if start and ")" in lines[start:]:
-        end = lines.index(")", start)
-    return [
-        i
-        for i in range(start, end - len(wanted) + 1)
-        if tuple(lines[i : i + len(wanted)]) == wanted
-    ]
-
-
-def _check_line(hook: Hook, found: int, scope: int) -> None:
-    first = scope if hook.within else found + 1  # the rule opens one line above `within`
-    last = scope + 1 if hook.within else found + 1
-    if not first <= hook.line <= last:
-        raise ForkError(
-            f"{hook.path}: the {hook.what} fits at line {last}, not at line {hook.line} as in the "
-            f"release (an offset of {last - hook.line:+d}), so this is another file"
-        )
-
-
-def _misfit(hook: Hook, lines: list[str], shift: int, why: str) -> ForkError:
-    index = hook.line + shift - 1
-    there = lines[index] if index < len(lines) else "(the file is shorter)"
-    return ForkError(
-        f"{hook.path}: the {hook.what} does not fit: {why}\n"
-        f"  expected at line {hook.line}: {hook.find}\n"
-        f"  found there:        {there}"
-    )
+    return path.read_bytes().decode()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fork.hooks import Hook
 
 SERVABLES = "tensorflow_serving/servables/tensorflow"
+_INCLUDE = '#include "tensorflow_serving/servables/tensorflow/predict_util.h"'
 
 
 @dataclass(frozen=True)
@@ -41,23 +42,23 @@ RELEASE = Release(
             what="include",
             path=f"{SERVABLES}/predict_util.cc",
             line=16,
-            find='#include "tensorflow_serving/servables/tensorflow/predict_util.h"',
-            insert=('#include "serving_patches/expand_inputs.h"',),
+            find=_INCLUDE,
+            changed=(_INCLUDE, '#include "serving_patches/expand_inputs.h"'),
         ),
         Hook(
             what="call",
             path=f"{SERVABLES}/predict_util.cc",
             line=127,
             find="      saved_model::GetInputValues(signature, request.inputs(), *inputs));",
-            replace="      colcast::ExpandedInputValues(signature, request.inputs(), *inputs));",
+            changed=("      colcast::ExpandedInputValues(signature, request.inputs(), *inputs));",),
         ),
         Hook(
             what="dependency",
             path=f"{SERVABLES}/BUILD",
             line=519,
-            within='    name = "predict_util",',
+            rule='    name = "predict_util",',
             find="    deps = [",
-            insert=('        "//serving_patches:expand_inputs",',),
+            changed=("    deps = [", '        "//serving_patches:expand_inputs",'),
         ),
     ),
 )

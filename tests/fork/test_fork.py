@@ -188,43 +188,30 @@ def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path, upstream: Mod
     refused(fork("--serving", source), upstream.TENSORFLOW_COMMIT, f"found {other}")
 
 
-def test_a_hunk_at_an_offset_is_refused_and_nothing_is_written(
-    fork: Tool, tmp_path: Path, tree: Path, upstream: ModuleType
-) -> None:
-    source = upstream.make(tmp_path / "upstream", offset=3)
-    refused(
-        fork("--serving", source), upstream.PREDICT_UTIL, "line 130", "line 127", "offset of +3"
-    )
+@pytest.mark.parametrize(
+    ("path", "old", "new", "message"),
+    [
+        ("PREDICT_UTIL", "// stand-in 100\n", "\n\n\n\n", "it is at [130]"),
+        ("PREDICT_UTIL", "GetInputValues(signature,", "ParseInputs(", "it is at no line"),
+        ("PREDICT_UTIL", "// stand-in 130", "{CALL}", "it is at [127, 130]"),
+        ("BUILD", "predict_util", "predict_utilities", "it is at no line"),
+        ("BUILD", "# stand-in 517\n", "\n\n\n", "it is at [521]"),
+        ("BUILD", '    deps = [\n        ":util",', "", "it is at no line"),
+    ],
+)
+def test_a_hunk_that_does_not_fit_exactly_once_at_its_line_is_refused_and_nothing_is_written(
+    fork: Tool, source: Path, tree: Path, upstream: ModuleType,
+    path: str, old: str, new: str, message: str,
+) -> None:  # fmt: skip
+    file = getattr(upstream, path)
+    text = (source / file).read_text()
+    assert old in text
+    (source / file).write_text(text.replace(old, new.format(CALL=upstream.CALL)))
+    line = {"PREDICT_UTIL": 127, "BUILD": 519}[path]
+    refused(fork("--serving", source), file, "does not fit", message, f"expected at line {line}: ")
     assert {p: c for p, (c, _) in snapshot(tree).items()} == {
         p: c for p, (c, _) in snapshot(source).items()
     }
-
-
-def test_a_hunk_whose_line_is_another_shows_both(
-    fork: Tool, source: Path, upstream: ModuleType
-) -> None:
-    path = source / upstream.PREDICT_UTIL
-    path.write_text(path.read_text().replace(upstream.CALL, "      ParseInputs(request));"))
-    refused(
-        fork("--serving", source),
-        "the call does not fit",
-        f"expected at line 127: {upstream.CALL}",
-        "ParseInputs(request));",
-    )
-
-
-def test_a_hunk_that_would_fit_twice_is_refused(
-    fork: Tool, source: Path, upstream: ModuleType
-) -> None:
-    path = source / upstream.PREDICT_UTIL
-    path.write_text(path.read_text() + upstream.CALL + "\n")
-    refused(fork("--serving", source), "the call does not fit", "occurs 2 times")
-
-
-def test_a_missing_rule_is_named(fork: Tool, source: Path, upstream: ModuleType) -> None:
-    path = source / upstream.BUILD
-    path.write_text(path.read_text().replace("predict_util", "predict_utilities"))
-    refused(fork("--serving", source), upstream.BUILD, "predict_util", "occurs 0 times")
 
 
 def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(

@@ -168,12 +168,11 @@ def write(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text)
 
 
-def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT, offset: int = 0) -> Path:
-    """Writes the tree; `offset` moves the hooks' lines down, as another release might."""
+def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT) -> Path:
+    """Writes the tree."""
     write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=tensorflow))
     write(root, ".bazelrc", f"import {ROOT}/.bazelrc\n")
-    moved = {n + offset if n > 100 else n: line for n, line in PREDICT_UTIL_LINES.items()}
-    write(root, PREDICT_UTIL, filled(moved, 200, "//"))
+    write(root, PREDICT_UTIL, filled(PREDICT_UTIL_LINES, 200, "//"))
     write(root, BUILD, filled(BUILD_LINES, 600, "#"))
     write(root, PREDICT_UTIL.replace(".cc", ".h"), PREDICT_UTIL_H)
     write(root, "tensorflow_serving/BUILD", INTERNAL)
