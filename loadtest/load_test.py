@@ -149,10 +149,7 @@ def _measure(
     if sla is not None:
 
         def tried(one: Series, window: Window) -> None:
-            console.print(
-                f"{one.label}: {window.rate:,.0f} per second, p{sla.percentile:g} "
-                f"{window.milliseconds:.1f} ms: {window.verdict.value}",
-            )
+            console.print(f"{one.label}: {window.shown(sla)}")
 
         return searching(series, sla, meters, options, tried, 60 * (args.max_minutes or inf))
 

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import inf
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -14,30 +13,15 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 
-@dataclass(frozen=True)
 class Budget:
-    """A time budget that starts now.
+    """A time budget that starts now: so many seconds of the clock `now`."""
 
-    Attributes:
-      seconds: its length.
-      now: the clock.
-    """
-
-    seconds: float = inf
-    now: Callable[[], float] = time.monotonic
-    began: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "began", self.now())
-
-    @property
-    def left(self) -> float:
-        """The remaining seconds; negative once the time is over."""
-        return self.seconds - (self.now() - self.began)
+    def __init__(self, seconds: float = inf, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._end = now, now() + seconds
 
     @property
     def spent(self) -> bool:
-        return self.left <= 0
+        return self._now() >= self._end
 
 
 UNLIMITED = Budget()

@@ -61,6 +61,11 @@ class Window:
     milliseconds: float
     verdict: Verdict
 
+    def shown(self, sla: Sla) -> str:
+        """The window as text: rate, percentile, verdict."""
+        percentile = f"p{sla.percentile:g} {self.milliseconds:.1f} ms"
+        return f"{self.rate:,.0f} per second, {percentile}: {self.verdict.value}"
+
     def as_json(self) -> dict[str, Any]:
         """The window as plain values; no milliseconds if too many calls failed."""
         return {

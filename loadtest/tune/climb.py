@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-Places = Sequence[int]  # indexes of knobs
-
 
 @dataclass(frozen=True)
 class Knob:
@@ -28,15 +26,6 @@ class Knob:
     flag: str
     values: tuple[float, ...]
     start: float
-
-    def neighbours(self, value: float) -> list[float]:
-        """The value and its neighbours."""
-        place = self.values.index(value)
-        return list(self.values[max(place - 1, 0) : place + 2])
-
-    def two_steps_away(self, value: float) -> list[float]:
-        place = self.values.index(value)
-        return [self.values[at] for at in (place - 2, place + 2) if 0 <= at < len(self.values)]
 
 
 @dataclass(frozen=True)
@@ -62,26 +51,23 @@ class Setting:
             f"{knob.name} {value}" for knob, value in zip(self.knobs, self.values, strict=True)
         )
 
-    def around(self, places: Sequence[int]) -> "list[Setting]":
-        """All settings at most one step away in the knobs at `places`, fewer steps first."""
-        choices = [
-            self.knobs[place].neighbours(value) if place in places else [value]
-            for place, value in enumerate(self.values)
-        ]
+    def near(self, names: Sequence[str]) -> "list[Setting]":
+        """The settings one step away in these knobs, fewer steps first; then two steps in one."""
+        choices = [(-2, -1, 0, 1, 2) if knob.name in names else (0,) for knob in self.knobs]
 
-        def steps(values: tuple[float, ...]) -> int:
-            return sum(value != own for value, own in zip(values, self.values, strict=True))
+        def order(steps: tuple[int, ...]) -> tuple[int, int]:
+            return max(map(abs, steps)), sum(map(abs, steps))
 
-        beside = sorted(product(*choices), key=steps)
-        return [Setting(self.knobs, values) for values in beside if values != self.values]
-
-    def beyond(self, places: Sequence[int]) -> "list[Setting]":
-        """All settings two steps away in one knob at `places`."""
-        return [
-            Setting(self.knobs, (*self.values[:place], value, *self.values[place + 1 :]))
-            for place in places
-            for value in self.knobs[place].two_steps_away(self.values[place])
-        ]
+        moves = filter(lambda steps: order(steps) in ((1, 1), (1, 2), (2, 2)), product(*choices))
+        found = []
+        for steps in sorted(moves, key=order):
+            at = [
+                (knob, knob.values.index(value) + step)
+                for knob, value, step in zip(self.knobs, self.values, steps, strict=True)
+            ]
+            if all(0 <= place < len(knob.values) for knob, place in at):
+                found.append(Setting(self.knobs, tuple(knob.values[place] for knob, place in at)))
+        return found
 
 
 @dataclass
@@ -99,12 +85,19 @@ class Climbed:
     tried: dict[tuple[float, ...], float] = field(default_factory=dict)
 
 
+Measure = Callable[[Setting, float], float | None]
+"""(setting, floor) -> the setting's figure; higher is better.
+
+It is 0 if the figure is not above `floor`, because finding that out is cheaper than measuring the
+figure. None means that the setting was not completely measured, and ends the climb.
+"""
+
+
 def climb(
     knobs: Sequence[Knob],
     pairs: Sequence[Sequence[str]],
-    measure: Callable[[Setting, float], float | None],
+    measure: Measure,
     *,
-    left: Callable[[int], None] = lambda _: None,
     gain: float = 0.05,
     rounds: int = 2,
 ) -> Climbed:
@@ -113,73 +106,43 @@ def climb(
     Args:
       knobs: all knobs; a knob in no pair keeps its start value.
       pairs: the names of the knobs that change together, one pair after another.
-      measure: (setting, floor) -> the setting's figure; higher is better. It is 0 if the figure is
-          not above `floor`, because finding that out is cheaper than measuring the figure. None
-          means that the setting was not completely measured, and ends the climb.
-      left: called before each setting with the number of settings left to measure, including this
-          one, if none is better.
+      measure: measures a setting.
       gain: the share by which a setting must be better; a smaller gain may be noise.
       rounds: the largest number of rounds; the climb ends earlier if a round changes nothing.
     """
-    now = Setting.start(knobs)
-    found = Climbed(now, 0.0)
-    names = [knob.name for knob in knobs]
-    places = [[names.index(name) for name in pair] for pair in pairs]
-    left(1 + sum(len(_next(found, each)) for each in places))
-    figure = measure(now, 0.0)
+    found = Climbed(Setting.start(knobs), 0.0)
+    figure = measure(found.best, 0.0)
     if figure is None:
         return found
-    found.figure = found.tried[now.values] = figure
-    try:
-        for _ in range(rounds):
-            before = found.best
-            for pair, others in zip(places, _rests(places), strict=True):
-                while _step(found, pair, others, measure, left, gain):
-                    pass
-            if found.best == before:
-                break
-    except _EndedError:
-        pass
+    found.figure = found.tried[found.best.values] = figure
+    for _ in range(rounds):
+        before = found.best
+        for pair in pairs:
+            better: bool | None = True
+            while better:
+                better = _step(found, pair, measure, gain)
+            if better is None:
+                return found
+        if found.best == before:
+            break
     return found
 
 
-class _EndedError(Exception):
-    """A setting was not completely measured."""
-
-
-def _rests(pairs: Sequence[Places]) -> list[Sequence[Places]]:
-    return [pairs[place + 1 :] for place in range(len(pairs))]
-
-
-def _next(found: Climbed, places: Places) -> list[Setting]:
-    """The settings near the best one that have not been tried."""
-    beside = [*found.best.around(places), *found.best.beyond(places)]
-    return [setting for setting in beside if setting.values not in found.tried]
-
-
-def _step(
-    found: Climbed,
-    places: Places,
-    others: Sequence[Places],
-    measure: Callable[[Setting, float], float | None],
-    left: Callable[[int], None],
-    gain: float,
-) -> bool:
-    """Moves to the first better setting, one step or two away; returns False if there is none.
+def _step(found: Climbed, pair: Sequence[str], measure: Measure, gain: float) -> bool | None:
+    """Moves to the first better setting; False if there is none, None if the climb must end.
 
     Two steps may lead across a plateau or past a noisy figure. As long as all figures are 0, a
     single knob moves to the next setting.
     """
-    beside = _next(found, places)
-    later = sum(len(_next(found, each)) for each in others)
-    for number, setting in enumerate(beside):
+    for setting in found.best.near(pair):
+        if setting.values in found.tried:
+            continue
         floor = found.figure * (1 + gain)
-        left(len(beside) - number + later)
         figure = measure(setting, floor)
         if figure is None:
-            raise _EndedError
+            return None
         found.tried[setting.values] = figure
-        if figure > floor or (found.figure == 0 and len(places) == 1):
+        if figure > floor or (found.figure == 0 and len(pair) == 1):
             found.best, found.figure = setting, figure
             return True
     return False

@@ -7,7 +7,6 @@ format that the model accepts; scores are compared one by one, and servers are t
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +27,7 @@ from colcast.loadtest.measure.series import Series, Target, prepare
 from colcast.loadtest.send.connection import Outputs
 from colcast.loadtest.send.formats import NO_STATES, signature_named
 from colcast.loadtest.send.traffic import requested
-from colcast.loadtest.tune.tuning import Model
+from colcast.loadtest.tune.tuning import served
 from colcast.server import ServerProcess
 
 FILE = "graphs.json"
@@ -101,11 +100,10 @@ def run(options: SimpleNamespace) -> int:
     """
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)
-    model = Model(options.model, options.model_base_path, options.flags)
     with TemporaryDirectory() as folder:
-        tuner = _Tuner(model, Path(folder) / FILE)
-        with tuner.serving(NO_STATES) as exact:
-            choice = tuner.begin(exact, options)
+        tuner = _Tuner(options, Path(folder) / FILE)
+        with tuner.serving(*NO_STATES) as exact:
+            choice = tuner.begin(exact)
             for rewrites in rewrite_sets(_latest(options.model_base_path)):
                 proof = tuner.prove({**choice, "rewrites": rewrites}, exact)
                 if proof.cpu:
@@ -126,28 +124,26 @@ def run(options: SimpleNamespace) -> int:
 
 
 class _Tuner:
-    def __init__(self, model: Model, file: Path) -> None:
-        self._model, self._file = model, file
+    def __init__(self, options: SimpleNamespace, file: Path) -> None:
+        self._options, self._file = options, file
         self._series: Sequence[Series] = ()
         self._expected: Sequence[Sequence[Outputs]] = ()
 
-    @contextmanager
-    def serving(self, flags: Sequence[str] = ()) -> Iterator[ServerProcess]:
+    def serving(self, *flags: str) -> ServerProcess:
         """Serves the model with the choice in the file; without a file, with its exact graphs."""
-        choice = ["--graph_optimization=fast", f"--graph_choices={self._file}"]
-        own = [*self._model.flags, *flags, *choice]
-        with ServerProcess(self._model.name, self._model.base_path, own) as server:
-            yield server
+        choice = "--graph_optimization=fast", f"--graph_choices={self._file}"
+        return served(self._options, *flags, *choice)
 
-    def begin(self, exact: ServerProcess, options: SimpleNamespace) -> dict[str, Any]:
+    def begin(self, exact: ServerProcess) -> dict[str, Any]:
         """Records the answers of the exact graphs; returns a choice without rewrites."""
         found = _REFUSED.search(exact.log())
         assert found, exact.log()
         target = Target("", exact.target)
-        data = requested(options).load(lambda: target.client(self._model.name, _TIMEOUT_SECONDS))
-        self._series, _ = prepare([target], self._model.name, _FORMATS, data)
+        model = self._options.model
+        data = requested(self._options).load(lambda: target.client(model, _TIMEOUT_SECONDS))
+        self._series, _ = prepare([target], model, _FORMATS, data)
         self._expected = [reference_answers(exact.target, it.requests) for it in self._series]
-        answering = _exported(_latest(self._model.base_path))
+        answering = _exported(_latest(self._options.model_base_path))
         asked = {signature_named(it.requests[0]) for it in self._series}
         return {"key": found[2], "signatures": sorted(answering or asked)}
 
@@ -156,7 +152,7 @@ class _Tuner:
         proof = Proof(choice["rewrites"])
         self._file.write_text(json.dumps(choice))
         try:
-            with self.serving(NO_STATES) as server:
+            with self.serving(*NO_STATES) as server:
                 if refused := _REFUSED.search(server.log()):
                     return Proof(proof.rewrites, refused[1])
                 if any(f" {name}" not in server.log() for name in _says(proof.rewrites)):
