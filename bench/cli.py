@@ -47,7 +47,7 @@ Examples:
     metavar="--FLAG=VALUE",
     help="Another flag for every server; repeatable.",
 )
-@output_options(click.option, "build/bench", "bench.md, bench.json and a chart per part", "figures")
+@output_options(click.option, "build/bench", "bench.md and bench.json", "figures")
 def command(**given: Any) -> None:
     """Measures rows of one table: models, formats, servers, protocols, the cost of encoding.
 

@@ -1,10 +1,9 @@
-"""Starts the servers of the selected rows, measures them, and writes the table and charts."""
+"""Starts the servers of the selected rows, measures them, and writes the table."""
 
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,10 +20,9 @@ from colcast.bench.table import Variant, groups, selected
 from colcast.client import RankingClient
 from colcast.loadtest.measure.correctness import outputs_difference, predicts, reference_answers
 from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.loadtest.measure.recording import finite, milliseconds
+from colcast.loadtest.measure.recording import finite
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.series import Series, Target
-from colcast.loadtest.report.charts import Panel, grouped_bars, standalone
 from colcast.loadtest.report.output import make_folder
 from colcast.loadtest.report.report import machine
 from colcast.loadtest.send.connection import Request
@@ -97,8 +95,6 @@ def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) ->
     (folder / "bench.md").write_text("\n".join([*document, ""]))
     values = finite({"machine": machine(), "lines": found})
     (folder / "bench.json").write_text(json.dumps(values, indent=1, allow_nan=False))
-    for part, of_part in groupby(found, lambda line: line.group.partition("/")[0]):
-        (folder / f"{part}.svg").write_text(chart(list(of_part)))
     return found
 
 
@@ -182,24 +178,3 @@ def _differences(
     return [
         max(map(outputs_difference, answers[0], own)) if own else float("nan") for own in answers
     ]
-
-
-def chart(found: Sequence[Line]) -> str:
-    """Draws CPU per request relative to the group's first variant, as bars labeled in milliseconds.
-
-    A line's group is "part/model, N = 20"; every group has the same variants.
-    """
-    panels = []
-    for model, of_model in groupby(found, lambda line: line.group.partition(",")[0]):
-        of_sizes = [list(of_it) for _, of_it in groupby(of_model, lambda line: line.group)]
-        panels.append(
-            Panel(
-                title=model.partition("/")[2],
-                groups=[of_it[0].group.partition(", ")[2] for of_it in of_sizes],
-                values=[[line.share[0] for line in of_it] for of_it in of_sizes],
-                texts=[[milliseconds(line.cpu_ms) for line in of_it] for of_it in of_sizes],
-            )
-        )
-    titles = list(dict.fromkeys(line.title for line in found))
-    heading = f"CPU per request: {titles[0]} is 100 %, milliseconds above the bars"
-    return standalone(grouped_bars(panels, titles, heading))

@@ -1,7 +1,8 @@
 """Measures how far the answers of two servers, A and B, to the same requests differ."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ class Largest:
       difference: infinite for a number against NaN, or for two different strings.
       request: the number of the request, from 0.
       candidate: the row; None for an output that is a single value.
-      a: the value in A's answer.
+      a: the value in A's answer; as text if JSON has no such value.
       b: the value in B's.
     """
 
@@ -29,6 +30,21 @@ class Largest:
     candidate: int | None
     a: Any
     b: Any
+
+    def __str__(self) -> str:
+        """The difference, its position and both values."""
+        if not self.difference:
+            return "0"
+        of = "" if self.candidate is None else f", candidate {self.candidate}"
+        values = " against ".join(
+            f"{it:.6g}" if isinstance(it, float) else str(it) for it in (self.a, self.b)
+        )
+        return f"{self.size} (request {self.request}{of}: {values})"
+
+    @property
+    def size(self) -> str:
+        """The difference alone, as text."""
+        return f"{self.difference:.3g}" if math.isfinite(self.difference) else "infinite"
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,11 @@ class PerRequest:
     lowest: float
     request: int
 
+    def __str__(self) -> str:
+        if self.lowest == self.mean:
+            return f"{self.mean:.4g}"
+        return f"{self.mean:.4g} (lowest {self.lowest:.4g}, request {self.request})"
+
 
 @dataclass(frozen=True)
 class OutputAgreement:
@@ -48,25 +69,25 @@ class OutputAgreement:
       name: the output's name.
       values: the number of compared values.
       differing: the number of values that are not equal.
-      absolute: the largest difference.
-      relative: the largest difference as a share of the larger of the two values.
-      top10: the share of candidates that are among the ten highest scores of both, over requests
-          with more than ten; None without such a request, or if the output is not one number per
-          candidate.
-      correlation: Spearman's rank correlation of the candidates.
-      nan: the number of NaN values in A and in B.
-      infinite: the number of infinite values in A and in B.
+      largest_difference: the largest difference.
+      largest_relative_difference: the same as a share of the larger of the two values.
+      top_10_overlap: the share of candidates that are among the ten highest scores of both, over
+          requests with more than ten; None without such a request, or if the output is not one
+          number per candidate.
+      rank_correlation: Spearman's rank correlation of the candidates.
+      nan: "A" and "B" -> the number of NaN values.
+      infinite: the same for infinite values.
     """
 
     name: str
     values: int
     differing: int
-    absolute: Largest
-    relative: Largest
-    top10: PerRequest | None
-    correlation: PerRequest | None
-    nan: tuple[int, int]
-    infinite: tuple[int, int]
+    largest_difference: Largest
+    largest_relative_difference: Largest
+    top_10_overlap: PerRequest | None
+    rank_correlation: PerRequest | None
+    nan: Mapping[str, int]
+    infinite: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -128,39 +149,44 @@ class _Pair:
     b: Any
 
 
-def agreement(
-    requests: Sequence[tuple[Request, Request]], answers: Sequence[tuple[Answer, Answer]]
-) -> Agreement:
-    """Compares the answers to each request.
+Compared = Mapping[str, Iterable[tuple[tuple[Request, Request], tuple[Answer, Answer]]]]
+"""B's format -> each request as sent to A and to B, and both answers."""
 
-    Args:
-      requests: the requests as sent to A and to B.
-      answers: A's and B's answers.
+
+def agreement(compared: Compared) -> Agreement:
+    """Compares the answers to each request; with several formats, what differs names its format.
 
     Raises:
       colcast.client.DecodeError: a response cannot be decoded.
     """
     refusals: list[Refusal] = []
     alike: list[Refusal] = []
+    codes: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     pairs: dict[str, list[_Pair]] = {}
     forms: dict[str, list[tuple[int, str]]] = {}
-    for number, (sent, got) in enumerate(zip(requests, answers, strict=True)):
-        if any(answer.code != "OK" for answer in got):
-            codes, messages = (got[0].code, got[1].code), (got[0].message, got[1].message)
-            refused = alike if codes[0] == codes[1] else refusals
-            refused.append(Refusal(number, codes, messages))
-            continue
-        a, b = (one.decode(it.response) for one, it in zip(sent, got, strict=True))
-        for name in sorted({*a, *b}):
-            one, two = (_form(outputs.get(name)) for outputs in (a, b))
-            if one == two:
-                pairs.setdefault(name, []).append(_Pair(number, a[name], b[name]))
-            else:
-                forms.setdefault(name, []).append((number, f"{one} in A, {two} in B"))
+    for format_name, requests in compared.items():
+        own = format_name if len(compared) > 1 else ""
+        for number, (sent, got) in enumerate(requests):
+            for count, answer in zip(codes, got, strict=True):
+                count[answer.code] += 1
+            if any(answer.code != "OK" for answer in got):
+                both, messages = (got[0].code, got[1].code), (got[0].message, got[1].message)
+                refused = alike if both[0] == both[1] else refusals
+                refused.append(Refusal(number, both, messages, own))
+                continue
+            a, b = (one.decode(it.response) for one, it in zip(sent, got, strict=True))
+            for output in sorted({*a, *b}):
+                name = f"{output}, {own}" if own else output
+                one, two = (_form(outputs.get(output)) for outputs in (a, b))
+                if one == two:
+                    pairs.setdefault(name, []).append(_Pair(number, a[output], b[output]))
+                else:
+                    forms.setdefault(name, []).append((number, f"{one} in A, {two} in B"))
+    total = codes[0].total()
     return Agreement(
-        requests=len(requests),
-        answered=len(requests) - len(refusals) - len(alike),
-        codes=(Counter(a.code for a, _ in answers), Counter(b.code for _, b in answers)),
+        requests=total,
+        answered=total - len(refusals) - len(alike),
+        codes=codes,
         refusals=refusals,
         alike=alike,
         other_forms=[OtherForm(name, len(of), *of[0]) for name, of in forms.items()],
@@ -182,10 +208,12 @@ def _output(name: str, pairs: Sequence[_Pair]) -> OutputAgreement:
         name=name,
         values=sum(it.size for it in apart),
         differing=sum(int(np.count_nonzero(it)) for it in apart),
-        absolute=_largest(pairs, apart),
-        relative=_largest(pairs, list(map(_relative, pairs, apart))),
-        top10=_top10(ranking),
-        correlation=_per_request(ranking, correlation),
+        largest_difference=_largest(pairs, apart),
+        largest_relative_difference=_largest(pairs, list(map(_relative, pairs, apart))),
+        top_10_overlap=_per_request(
+            [it for it in ranking if it.a.size > 10], lambda a, b: overlap(a, b, 10)
+        ),
+        rank_correlation=_per_request(ranking, correlation),
         nan=_counts(pairs, np.isnan),
         infinite=_counts(pairs, np.isinf),
     )
@@ -199,7 +227,18 @@ def _largest(pairs: Sequence[_Pair], apart: Sequence[Any]) -> Largest:
         return Largest(0.0, pair.request, None, None, None)
     place = np.unravel_index(int(np.argmax(it)), it.shape)
     candidate = int(place[0]) if place else None
-    return Largest(highest[number], pair.request, candidate, pair.a[place], pair.b[place])
+    values = (_plain(of[place]) for of in (pair.a, pair.b))
+    return Largest(highest[number], pair.request, candidate, *values)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON; values that it lacks (NaN, bytes) become text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, bytes):
+        return repr(value.decode(errors="backslashreplace"))
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else str(value)
+    return value
 
 
 def _relative(pair: _Pair, apart: Any) -> Any:
@@ -216,10 +255,6 @@ def _ranks(values: Any) -> bool:
     return values.dtype.kind in _NUMBERS and values.ndim > 0 and values.size == len(values) > 1
 
 
-def _top10(pairs: Sequence[_Pair]) -> PerRequest | None:
-    return _per_request([it for it in pairs if it.a.size > 10], lambda a, b: overlap(a, b, 10))
-
-
 def _per_request(pairs: Sequence[_Pair], figure: Callable[[Any, Any], float]) -> PerRequest | None:
     if not pairs:
         return None
@@ -228,8 +263,8 @@ def _per_request(pairs: Sequence[_Pair], figure: Callable[[Any, Any], float]) ->
     return PerRequest(float(np.mean(figures)), figures[lowest], pairs[lowest].request)
 
 
-def _counts(pairs: Sequence[_Pair], which: Callable[[Any], Any]) -> tuple[int, int]:
+def _counts(pairs: Sequence[_Pair], which: Callable[[Any], Any]) -> dict[str, int]:
     if pairs[0].a.dtype == object:
-        return 0, 0
-    a = sum(int(np.count_nonzero(which(pair.a))) for pair in pairs)
-    return a, sum(int(np.count_nonzero(which(pair.b))) for pair in pairs)
+        return {"A": 0, "B": 0}
+    sides = (("A", [pair.a for pair in pairs]), ("B", [pair.b for pair in pairs]))
+    return {name: sum(int(np.count_nonzero(which(it))) for it in of) for name, of in sides}

@@ -1,11 +1,9 @@
 """The result of comparing two servers: problems, thresholds, plain values."""
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 from colcast.loadtest.compare.agreement import (
     Agreement,
     Largest,
@@ -17,22 +15,13 @@ from colcast.loadtest.measure.recording import Figures, finite, milliseconds, sh
 from colcast.loadtest.report.gate import Verdict
 from colcast.loadtest.report.report import machine
 
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits for every output; None for no limit.
-
-    Attributes:
-      difference: the largest absolute difference.
-      relative_difference: the largest difference as a share of the larger of the two values.
-      top10_overlap: the mean share of candidates that are among the ten highest scores of both.
-      correlation: the mean rank correlation.
-    """
-
-    difference: float | None = None
-    relative_difference: float | None = None
-    top10_overlap: float | None = None
-    correlation: float | None = None
+_LIMITS: tuple[tuple[str, str, Callable[[OutputAgreement], Largest | PerRequest | None]], ...] = (
+    ("max_difference", "difference", lambda it: it.largest_difference),
+    ("max_relative_difference", "relative difference", lambda it: it.largest_relative_difference),
+    ("min_top10_overlap", "top-10 overlap", lambda it: it.top_10_overlap),
+    ("min_correlation", "rank correlation", lambda it: it.rank_correlation),
+)
+"""The options with limits for every output, their names in verdicts, and what they limit."""
 
 
 @dataclass
@@ -44,7 +33,7 @@ class CompareReport:
       sides: descriptions of A and B, with their formats.
       agreement: how far the answers agree.
       figures: A's and B's cost; empty if it was not measured.
-      limits: the limits for the outputs.
+      limits: the values of options in `_LIMITS`; None for no limit.
       timed: B's format in `figures`.
     """
 
@@ -52,7 +41,7 @@ class CompareReport:
     sides: tuple[str, str]
     agreement: Agreement
     figures: Sequence[Figures] = ()
-    limits: Limits = Limits()
+    limits: Mapping[str, float | None] = field(default_factory=dict)
     timed: str = ""
     machine: str = field(default_factory=lambda: machine())
 
@@ -115,14 +104,12 @@ class CompareReport:
         outputs = self.agreement.outputs
         if not outputs:
             return ""
-        most = max(outputs, key=lambda it: it.absolute.difference)
+        most = max(outputs, key=lambda it: it.largest_difference.difference)
         if any(it.differing for it in outputs):
-            parts = [f"{most.name}: largest difference {largest_text(most.absolute)}"]
-            for name, figure in (
-                ("top-10 overlap", most.top10),
-                ("rank correlation", most.correlation),
-            ):
-                parts += [f"{name} {figure.mean:.4g}"] if figure else []
+            parts = [f"{most.name}: largest difference {most.largest_difference}"]
+            for _, name, of_output in _LIMITS[2:]:
+                figure = of_output(most)
+                parts += [f"{name} {figure.mean:.4g}"] if isinstance(figure, PerRequest) else []
         else:
             parts = [f"all {sum(it.values for it in outputs):,} values are equal"]
         if self.figures:
@@ -149,7 +136,7 @@ class CompareReport:
             "refusals": [asdict(it) for it in found.refusals],
             "refused_alike": [asdict(it) for it in found.alike],
             "other_forms": [asdict(it) for it in found.other_forms],
-            "outputs": [_plain_output(it) for it in found.outputs],
+            "outputs": finite(list(found.outputs)),
             "figures": finite(dict(zip("AB", self.figures, strict=False))),
             "passed": self.passed,
             "thresholds": list(map(asdict, self.verdicts)),
@@ -162,95 +149,26 @@ class CompareReport:
         return sorted([*self.agreement.alike, *other_codes], key=lambda it: it.request)
 
 
-def largest_text(largest: Largest) -> str:
-    """The difference, its position and both values, as text."""
-    if not largest.difference:
-        return "0"
-    of = "" if largest.candidate is None else f", candidate {largest.candidate}"
-    values = f"{_value_text(largest.a)} against {_value_text(largest.b)}"
-    return f"{difference_text(largest)} (request {largest.request}{of}: {values})"
-
-
-def difference_text(largest: Largest) -> str:
-    """The difference alone, as text."""
-    return f"{largest.difference:.3g}" if math.isfinite(largest.difference) else "infinite"
-
-
-def per_request_text(figure: PerRequest | None) -> str:
-    """The mean, and the lowest value with its request, as text."""
-    if figure is None:
-        return "-"
-    if figure.lowest == figure.mean:
-        return f"{figure.mean:.4g}"
-    return f"{figure.mean:.4g} (lowest {figure.lowest:.4g}, request {figure.request})"
-
-
 def _first_refusal(refusal: Refusal, place: int) -> str:
     request = f"request {refusal.request}" + (refusal.format and f", {refusal.format}")
     return f"{request}: {refusal.codes[place]}: {refusal.messages[place]}"
 
 
-def _judged(outputs: Sequence[OutputAgreement], limits: Limits) -> Iterator[Verdict]:
-    upper = (("difference", limits.difference), ("relative difference", limits.relative_difference))
-    for what, limit in upper:
-        for it in outputs if limit is not None else ():
-            largest = it.absolute if what == "difference" else it.relative
-            kept = limit is not None and largest.difference <= limit
-            yield Verdict(it.name, f"{what} <= {limit:g}", largest_text(largest), kept)
-    lower = (
-        ("top-10 overlap", limits.top10_overlap, [it.top10 for it in outputs]),
-        ("rank correlation", limits.correlation, [it.correlation for it in outputs]),
-    )
-    for what, limit, figures in lower:
+def _judged(
+    outputs: Sequence[OutputAgreement], limits: Mapping[str, float | None]
+) -> Iterator[Verdict]:
+    for option, what, of_output in _LIMITS:
+        limit = limits.get(option)
         if limit is None:
             continue
-        measured = [
-            (it.name, figure) for it, figure in zip(outputs, figures, strict=True) if figure
-        ]
-        for name, figure in measured:
-            text = per_request_text(figure)
-            yield Verdict(name, f"{what} >= {limit:g}", text, figure.mean >= limit)
-        if not measured:
+        for it in outputs:
+            measured = of_output(it)
+            if isinstance(measured, Largest):
+                kept = measured.difference <= limit
+                yield Verdict(it.name, f"{what} <= {limit:g}", str(measured), kept)
+            elif measured:
+                kept = measured.mean >= limit
+                yield Verdict(it.name, f"{what} >= {limit:g}", str(measured), kept)
+        if option.startswith("min_") and not any(map(of_output, outputs)):
             nothing = "no request has enough candidates with one score each"
             yield Verdict("all outputs", f"{what} >= {limit:g}", nothing, False)
-
-
-def _plain_output(it: OutputAgreement) -> dict[str, Any]:
-    return {
-        "name": it.name,
-        "values": it.values,
-        "differing": it.differing,
-        "largest_difference": _plain_largest(it.absolute),
-        "largest_relative_difference": _plain_largest(it.relative),
-        "top_10_overlap": it.top10 and asdict(it.top10),
-        "rank_correlation": it.correlation and asdict(it.correlation),
-        "nan": dict(zip("AB", it.nan, strict=True)),
-        "infinite": dict(zip("AB", it.infinite, strict=True)),
-    }
-
-
-def _plain_largest(largest: Largest) -> dict[str, Any]:
-    """The difference as plain values; values that JSON lacks (NaN, bytes) become text."""
-    return {
-        "difference": finite(largest.difference),
-        "request": largest.request,
-        "candidate": largest.candidate,
-        "a": _plain(largest.a),
-        "b": _plain(largest.b),
-        "text": largest_text(largest),
-    }
-
-
-def _plain(value: Any) -> Any:
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, float) and math.isfinite(plain):
-        return plain
-    return plain if isinstance(plain, int | None) else _value_text(plain)
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return repr(value.decode(errors="backslashreplace"))
-    if isinstance(value, float | np.floating):
-        return "NaN" if np.isnan(value) else f"{value:.6g}"
-    return str(value)

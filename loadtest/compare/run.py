@@ -2,18 +2,16 @@
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 
 from colcast.cli.console import report_console, showing_progress
-from colcast.loadtest.compare.agreement import Agreement, OutputAgreement, agreement
+from colcast.loadtest.compare.agreement import OutputAgreement, agreement
 from colcast.loadtest.compare.page import render
 from colcast.loadtest.compare.plan import Plan, planned
-from colcast.loadtest.compare.report import CompareReport, Limits, difference_text, largest_text
+from colcast.loadtest.compare.report import CompareReport
 from colcast.loadtest.compare.sides import Served, series_of, serving
 from colcast.loadtest.measure.correctness import answers_in_peace
 from colcast.loadtest.measure.recording import Figures, figures_of
@@ -76,21 +74,22 @@ def _compared(args: SimpleNamespace, typed: str, tell: Callable[[str], None]) ->
         before, *answers = [
             answers_in_peace(it.target.address, it.requests, it.target.tls) for it in (a, *others)
         ]
-        found = {
-            one.format: agreement(
-                list(zip(a.requests, one.requests, strict=True)),
-                list(zip(before, after, strict=True)),
+        compared = {
+            one.format: zip(
+                zip(a.requests, one.requests, strict=True),
+                zip(before, after, strict=True),
+                strict=True,
             )
             for one, after in zip(others, answers, strict=True)
         }
+        found = agreement(compared)
         tell("timing A and B in turn")
         figures = _timed(args, [a, others[-1]], served)
     called = [signature_named(one.requests[0]) for one in (a, *others)]
-    compared = f"A's {called[0]} with B's {', '.join(called[1:])}"
-    timed = others[-1].format
-    settings = _settings(args, typed, len(data), timed) | {"compared": compared}
+    settings = _settings(args, typed, len(data), timed := others[-1].format)
+    settings["compared"] = f"A's {called[0]} with B's {', '.join(called[1:])}"
     sides = (f"{args.sides[0].text}, {plan.a}", f"{args.sides[1].text}, {', '.join(plan.b)}")
-    return CompareReport(settings, sides, joined(found), figures, limits(args), timed)
+    return CompareReport(settings, sides, found, figures, vars(args), timed)
 
 
 def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> list[RequestData]:
@@ -120,28 +119,18 @@ def agreement_table(outputs: Sequence[OutputAgreement]) -> Table:
     for header in [*headers, "ranks", "NaN", "inf"]:
         table.add_column(header, justify="right")
     for one in outputs:
-        ranking = (one.top10, one.correlation)
-        not_finite = [f"{a:,}, {b:,}" for a, b in (one.nan, one.infinite)]
+        ranking = (one.top_10_overlap, one.rank_correlation)
+        not_finite = [f"{of['A']:,}, {of['B']:,}" for of in (one.nan, one.infinite)]
         table.add_row(
             one.name,
             f"{one.values:,}",
             f"{one.differing:,}",
-            largest_text(one.absolute),
-            difference_text(one.relative),
+            str(one.largest_difference),
+            one.largest_relative_difference.size,
             *("-" if figure is None else f"{figure.mean:.4g}" for figure in ranking),
             *not_finite,
         )
     return table
-
-
-def limits(args: SimpleNamespace) -> Limits:
-    """The limits for outputs that the options describe."""
-    return Limits(
-        args.max_difference,
-        args.max_relative_difference,
-        args.min_top10_overlap,
-        args.min_correlation,
-    )
 
 
 def _timed(
@@ -172,27 +161,3 @@ def _settings(args: SimpleNamespace, typed: str, requests: int, timed: str) -> d
     }
     flags = {"flags of A": args.flag_a, "flags of B": args.flag_b}
     return settings | {name: " ".join(given) for name, given in flags.items() if given}
-
-
-def joined(found: Mapping[str, Agreement]) -> Agreement:
-    """Combines all requests and outputs; each output and refusal names its format.
-
-    Args:
-      found: B's format -> the result of its comparison.
-    """
-    (first, *others) = found.values()
-    if not others:
-        return first
-    a, b = (sum((of.codes[side] for of in found.values()), Counter[str]()) for side in (0, 1))
-    each = found.items()
-    return Agreement(
-        requests=sum(of.requests for of in found.values()),
-        answered=sum(of.answered for of in found.values()),
-        codes=(a, b),
-        refusals=[replace(it, format=name) for name, of in each for it in of.refusals],
-        alike=[replace(it, format=name) for name, of in each for it in of.alike],
-        other_forms=[
-            replace(it, name=f"{it.name}, {name}") for name, of in each for it in of.other_forms
-        ],
-        outputs=[replace(it, name=f"{it.name}, {name}") for name, of in each for it in of.outputs],
-    )

@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 Point = tuple[float, float]
 
@@ -61,16 +61,6 @@ class Bar:
     series: int
     value: float
     text: str
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Groups of bars: bar i of every group belongs to series i; each panel has a title."""
-
-    title: str
-    groups: Sequence[str]
-    values: Sequence[Sequence[float]]
-    texts: Sequence[Sequence[str]]
 
 
 def line_chart(
@@ -129,30 +119,6 @@ def bar_chart(bars: Sequence[Bar], title: str) -> str:
         return _svg(figure, title)
 
 
-def histogram(values: Sequence[float], *, x_title: str, y_title: str, bins: int = 24) -> str:
-    """Draws how many values are in each bin; bins have equal width and start at zero."""
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(x_title, y_title)
-        top = max(values, default=1.0)
-        axes.hist(values, bins, range=(0, top), rwidth=0.9, color=_SERIES[0])
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlim(left=0)
-        return _svg(figure, f"{y_title} over {x_title}")
-
-
-def grouped_bars(panels: Sequence[Panel], series: Sequence[str], title: str) -> str:
-    """Draws vertical bars as shares of 1, with panels side by side and one legend for all."""
-    with mpl.rc_context(_STYLE):
-        figure = Figure((max(6.8, 4.6 * len(panels)), 3.4), layout="constrained")
-        handles: list[Any] = []
-        for place, panel in enumerate(panels):
-            axes = figure.add_subplot(1, len(panels), place + 1)
-            handles = _groups(axes, panel, series)
-        figure.legend(handles, series, loc="outside lower center", ncols=4, frameon=False)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-        return _svg(figure, title)
-
-
 def standalone(svg: str) -> str:
     """A chart as a stand-alone file, with the light and dark colours of the report's page."""
     start = svg.index(">", svg.index("<svg")) + 1
@@ -162,27 +128,6 @@ def standalone(svg: str) -> str:
 def number(value: float) -> str:
     """A number in short form: 1,500 and 0.25 instead of 1500.0 and 0.250."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _groups(axes: Any, panel: Panel, series: Sequence[str]) -> list[Any]:
-    wide = 0.86 / len(series)
-    bars = []
-    for number_, name in enumerate(series):
-        places = [
-            group + (number_ - (len(series) - 1) / 2) * wide for group in range(len(panel.groups))
-        ]
-        heights = [values[number_] for values in panel.values]
-        drawn = axes.bar(places, heights, wide * 0.94, color=_SERIES[number_], label=name)
-        texts = [texts[number_] for texts in panel.texts]
-        axes.bar_label(drawn, texts, fontsize=7.5, padding=1)
-        for bar, text in zip(drawn, texts, strict=True):
-            bar.set_gid(f"{panel.title} {name} {text}")
-        bars.append(drawn)
-    axes.set_title(panel.title, loc="left", fontweight="bold")
-    axes.set_xticks(range(len(panel.groups)), panel.groups)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
-    axes.grid(visible=False, axis="x")
-    return bars
 
 
 def _axes(x_title: str, y_title: str) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from colcast.cli.markup import COLOURS, page
 from colcast.loadtest.measure.recording import milliseconds, share
 from colcast.loadtest.measure.search import Ended
-from colcast.loadtest.report.charts import Bar, Line, bar_chart, histogram, line_chart, number
+from colcast.loadtest.report.charts import Bar, Line, bar_chart, line_chart, number
 
 _NAN = float("nan")
 _CPU, _BYTES = "Server CPU per request", "Bytes per request"
@@ -96,10 +96,6 @@ def _figures(report: Mapping[str, Any]) -> list[Drawn]:
             "Every rate that was tried; the highest sustained rate is where a line crosses."
         )
         figures.append(("Latency by rate", explanation, _against_rate(series, report["sla"])))
-    if report["candidates"]:
-        drawn = histogram(report["candidates"], x_title="candidates", y_title="requests")
-        explanation = "How often each number of candidates occurs."
-        figures.append(("Candidates per request", explanation, drawn))
     return figures
 
 
@@ -126,11 +122,7 @@ def _over_time(series: Sequence[Series]) -> str:
         Line(
             one["label"],
             n % COLOURS,
-            [
-                (stretch["seconds"], stretch["p95_ms"])
-                for stretch in one["timeline"]
-                if stretch["p95_ms"] is not None
-            ],
+            [(stretch["seconds"], stretch["p95_ms"]) for stretch in one["timeline"]],
             dots=False,
         )
         for n, one in enumerate(series)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.loadtest.compare.agreement import agreement
 from colcast.loadtest.compare.page import render
-from colcast.loadtest.compare.report import CompareReport, Limits
+from colcast.loadtest.compare.report import CompareReport
 from colcast.loadtest.measure.recording import figures_of
 from colcast.server import ServerProcess
 from colcast.zoo import wide
@@ -272,10 +272,8 @@ def report(**limits: float) -> CompareReport:
     settings = {"command": "colcast compare <&>", "model": "movies"}
     figures = [figures_of(recording(0, 8.0, 1000)), figures_of(recording(1, 2.0, 100))]
     sides = ("stock:8500, example", "colcast:8500, late")
-    found = agreement([REQUEST] * len(answers), answers)
-    return CompareReport(
-        settings, sides, found, figures, Limits(**limits), "late", "a test machine"
-    )
+    found = agreement({"late": [(REQUEST, both) for both in answers]})
+    return CompareReport(settings, sides, found, figures, limits, "late", "a test machine")
 
 
 def test_the_json_has_no_nan_and_says_what_is_infinite():
@@ -295,7 +293,11 @@ def test_the_headline_names_the_output_that_differs_most_and_the_cost():
 
 @pytest.mark.parametrize(
     ("limit", "passed"),
-    [({"top10_overlap": 0.8}, True), ({"correlation": 0.99}, False), ({"difference": 9}, False)],
+    [
+        ({"min_top10_overlap": 0.8}, True),
+        ({"min_correlation": 0.99}, False),
+        ({"max_difference": 9}, False),
+    ],
 )
 def test_thresholds_hold_for_every_output(limit: dict[str, Any], passed: bool):
     verdicts = {one.series: one.passed for one in report(**limit).verdicts}
@@ -303,7 +305,7 @@ def test_thresholds_hold_for_every_output(limit: dict[str, Any], passed: bool):
 
 
 def test_the_page_fetches_nothing_and_escapes_what_it_shows():
-    values = report(difference=1e-3).as_json()
+    values = report(max_difference=1e-3).as_json()
     page = render(values)
     assert not re.findall(r'(?:src|href)="(?!data:|#)|@import|url\((?!#)|<script', page)
     assert "colcast compare &lt;&amp;&gt;" in page
@@ -314,7 +316,7 @@ def test_the_page_fetches_nothing_and_escapes_what_it_shows():
 
 
 def test_without_an_answer_the_page_says_so():
-    none = [(refused("INTERNAL"), refused("INTERNAL"))]
-    empty = replace(report(), agreement=agreement([REQUEST], none), figures=())
+    none = [(REQUEST, (refused("INTERNAL"), refused("INTERNAL")))]
+    empty = replace(report(), agreement=agreement({"late": none}), figures=())
     assert empty.problems == ["no request was answered by both"]
     assert "no request was answered by both" in render(empty.as_json())

@@ -26,7 +26,7 @@ def test_the_json_has_every_figure_and_no_nan():
     assert example["figures"]["server_cpu_ms"] == pytest.approx(8.0)
     assert columnar["figures"]["p50_ms"] < example["figures"]["p50_ms"]
     assert example["search"]["highest_rate"] == 400
-    assert sum(stretch["answered"] for stretch in columnar["timeline"]) == 2000
+    assert len(columnar["timeline"]) == 60
 
 
 def test_wrong_answers_are_a_problem_that_names_them():
@@ -170,7 +170,7 @@ def test_a_browser_draws_every_chart_without_errors(
     seen = browse(chromium, page, "--dump-dom", "--virtual-time-budget=2000")
     assert "CONSOLE" not in seen.stderr
     figures = re.findall(r"<figure>.*?</figure>", seen.stdout, re.S)
-    assert len(figures) == (6 if with_search else 5)
+    assert len(figures) == (5 if with_search else 4)
     for figure in figures:
         assert "var(--s0)" in figure, figure[:200]
     assert seen.stdout.count("<tr>") == 1 + len(FORMATS)
