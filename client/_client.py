@@ -107,22 +107,12 @@ class RankingClient(ClientSettings, Closing):
         one request per user. Users share requests of at most 4,096 candidates; a user with more
         gets a separate request. At most 8 requests are in flight at a time.
 
-        Args:
-            pairs: (user, items) or (user, items, item_keys) for each user, as for `rank`.
-            target: overrides the client's target.
-            outputs: the outputs to return; empty for all.
-            affinity_keys: a key for each pair, as for `rank`. Users share a request only if
-                they belong to the same server.
-            timeout_seconds: deadline of each request; overrides the client's timeout.
-            metadata: request metadata.
+        `pairs` has (user, items) or (user, items, item_keys) for each user, `affinity_keys` a key
+        for each pair; users share a request only if they belong to the same server. The timeout is
+        that of each request. Other arguments and errors are those of `rank`.
 
         Returns:
             One ranking per user, in the order of the pairs.
-
-        Raises:
-            InputError: the data of a pair does not fit the model.
-            SchemaError: the model has no signature for the target.
-            ServerError: the server refused, or did not answer in time.
         """
         steps = self._flow.group(pairs, target, outputs, affinity_keys, self._transport.home)
         return self._ranked(steps, timeout_seconds, metadata)
@@ -140,20 +130,11 @@ class RankingClient(ClientSettings, Closing):
         Call it while retrieval still runs: `rank` with the same user features then finds the state.
         It is only a hint; a server without a state cache ignores it.
 
-        Args:
-            user: the user's features, as for `rank`.
-            affinity_key: identifies the user (text, bytes or an integer): calls with the same key
-                go to the same server. None: a hash of the user's columns.
-            timeout_seconds: overrides the client's timeout.
-            metadata: request metadata.
+        The arguments and errors are those of `rank`.
 
         Returns:
             False if the model has no `columnar_late`, or if the server does not declare that it
             accepts a request without candidates, as colcast's server does.
-
-        Raises:
-            InputError: the features do not fit the model.
-            ServerError: the server did not answer in time.
         """
         return self._run(
             "prefetch", self._flow.prefetch(user, affinity_key), timeout_seconds, metadata
@@ -174,20 +155,8 @@ class RankingClient(ClientSettings, Closing):
         The client converts the examples to columns and sends features equal on every row once. With
         target "example" it sends them unchanged.
 
-        Args:
-            examples: `tf.train.Example` protos or their serialized bytes; or one
-                ExampleListWithContext proto.
-            target: overrides the client's target.
-            outputs: the outputs to return; empty for all.
-            affinity_key: identifies the user (text, bytes or an integer): calls with the same key
-                go to the same server. None: a hash of the user's columns.
-            timeout_seconds: overrides the client's timeout.
-            metadata: request metadata.
-
-        Raises:
-            InputError: an entry is not a tf.Example, or does not fit the model.
-            SchemaError: the model has no signature for the target.
-            ServerError: the server refused, or did not answer in time.
+        `examples` are `tf.train.Example` protos or their serialized bytes, or one
+        ExampleListWithContext proto. Other arguments and errors are those of `rank`.
         """
         steps = self._flow.examples(examples, target, outputs, affinity_key)
         return self._run("predict_examples", steps, timeout_seconds, metadata, data=examples)

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -144,22 +143,12 @@ class TextClient(TextSettings, Closing):
             reply = self._transport.call(call(batch), Deadline(self.timeout_seconds))
             return vectors(reply.response, output, len(batch))
 
-        answers: list[Any] = [None] * len(batches)
-        waiting = enumerate(batches)
+        answers = []
         with ThreadPoolExecutor(min(self.in_flight, len(batches))) as pool:
-
-            def send(count: int) -> dict[Future[Array], int]:
-                return {pool.submit(ask, batch): at for at, batch in islice(waiting, count)}
-
-            under_way, answered = send(self.in_flight), 0
-            while under_way:
-                done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                for one in done:  # result() raises the first error, which stops the loop
-                    answers[under_way.pop(one)] = one.result()
-                answered += len(done)
+            for answer in pool.map(ask, batches):  # the first error cancels the batches after it
+                answers.append(answer)
                 if progress is not None:
-                    progress(answered, len(batches))
-                under_way |= send(len(done))
+                    progress(len(answers), len(batches))
         return batches.joined(answers)
 
     def rank(self, query: str | bytes, titles: Iterable[str | bytes]) -> Ranking:

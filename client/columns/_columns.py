@@ -21,7 +21,7 @@ from colcast.client.columns._dtypes import (
 )
 from colcast.client.columns._schema import Feature, Kind
 from colcast.client.columns._values import (
-    Place,
+    Fault,
     entries_of,
     flat_array,
     is_missing,
@@ -50,9 +50,9 @@ class Source:
         row = None if self.of_user else row
         return InputError(message, feature=self.feature.name, row=row, of_user=self.of_user)
 
-    def place(self, row_of: Callable[[int], int]) -> Place:
-        """Where a flat run of values came from; `row_of` maps a position to its row."""
-        return Place(lambda position, message: self.error(int(row_of(position)), message))
+    def fault(self, row_of: Callable[[int], int]) -> Fault:
+        """The errors of a flat run of values; `row_of` maps a position to its row."""
+        return lambda position, message: self.error(int(row_of(position)), message)
 
     def no_value(self, row: int, value: Any) -> InputError:
         """The error for a missing value that has no default."""
@@ -102,7 +102,7 @@ def fixed_column(source: Source, values: Any) -> Column:
         flat,
         feature.dtype,
         None if default is None else default.values.reshape(-1)[0],
-        source.place(lambda position: position // max(width, 1)),
+        source.fault(lambda position: position // max(width, 1)),
         source.policies,
     )
     return Column(converted.reshape(len(values), *sizes))

@@ -103,8 +103,8 @@ def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
         for _ in _rest(source.feature):
             flat = list(chain.from_iterable(flat))
     ends = np.cumsum(lengths) * int(np.prod(_rest(source.feature), dtype=np.int64))
-    place = source.place(lambda position: int(np.searchsorted(ends, position, side="right")))
-    return flat_array(flat, source.feature.dtype, None, place, source.policies)
+    fault = source.fault(lambda position: int(np.searchsorted(ends, position, side="right")))
+    return flat_array(flat, source.feature.dtype, None, fault, source.policies)
 
 
 def _equal_lists(source: Source, values: Array) -> Column:
@@ -114,8 +114,8 @@ def _equal_lists(source: Source, values: Array) -> Column:
         expected = ", ".join(["rows", "values", *map(str, rest)])
         raise source.error(None, f"expected shape [{expected}], got {list(values.shape)}")
     width = max(int(values[:1].size), 1)
-    place = source.place(lambda position: position // width)
-    flat = flat_array(values.reshape(-1), source.feature.dtype, None, place, source.policies)
+    fault = source.fault(lambda position: position // width)
+    flat = flat_array(values.reshape(-1), source.feature.dtype, None, fault, source.policies)
     lengths = np.full(len(values), values.shape[1], np.int64)
     return Column(
         flat.reshape(values.shape), lengths if source.feature.kind is Kind.MULTI else None

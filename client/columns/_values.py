@@ -7,7 +7,6 @@ only a list with a mistake is searched for its position.
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,8 @@ NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
 _MISSING_TYPES = ("NoneType", "NotGiven", "NAType", "NaTType")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a flat run of values came from; makes the error for the value at a position."""
-
-    error: Callable[[int, str], InputError]
-
-    def of(self, positions: Array) -> "Place":
-        """The place of the values at these positions."""
-        return Place(lambda position, message: self.error(int(positions[position]), message))
+Fault = Callable[[int, str], InputError]
+"""Makes the error for the value at a position of a flat run of values."""
 
 
 def shown(value: Any) -> str:
@@ -82,7 +74,7 @@ def entries_of(values: Any) -> Any:
 
 
 def flat_array(
-    values: Sequence[Any] | Array, dtype: DType, default: Any, place: Place, policies: Policies
+    values: Sequence[Any] | Array, dtype: DType, default: Any, fault: Fault, policies: Policies
 ) -> Array:
     """Converts values [n] to an array [n] in `dtype.storage`.
 
@@ -90,7 +82,7 @@ def flat_array(
         values: a list, or an array of any NumPy dtype.
         dtype: the dtype the model declares.
         default: the value for missing ones; None makes a missing value an error.
-        place: the origin of the values.
+        fault: makes the error for a position in `values`.
         policies: what counts as missing.
 
     Raises:
@@ -100,12 +92,12 @@ def flat_array(
     array = values
     if isinstance(values, np.ndarray) and values.dtype.kind in "OTV":
         array = values.tolist()
-    gaps = _missing(array, dtype, place, policies)
+    gaps = _missing(array, dtype, fault, policies)
     finite = policies.nan != "send"
     if not gaps:
-        return _convert(array, dtype, place, finite)
+        return _convert(array, dtype, fault, finite)
     if default is None or policies.none == "error":
-        raise place.error(gaps[0], no_value(values[gaps[0]], dtype, policies))
+        raise fault(gaps[0], no_value(values[gaps[0]], dtype, policies))
     kept = np.ones(len(array), bool)
     kept[gaps] = False
     result = np.empty(len(array), dtype.storage)
@@ -114,18 +106,20 @@ def flat_array(
     present = (
         array[kept] if isinstance(array, np.ndarray) else [array[i] for i in positions.tolist()]
     )
-    result[kept] = _convert(present, dtype, place.of(positions), finite)
+    result[kept] = _convert(
+        present, dtype, lambda at, message: fault(int(positions[at]), message), finite
+    )
     return result
 
 
 def _missing(
-    values: Sequence[Any] | Array, dtype: DType, place: Place, policies: Policies
+    values: Sequence[Any] | Array, dtype: DType, fault: Fault, policies: Policies
 ) -> list[int]:
     """The positions of values that count as missing."""
     floats = dtype.kind == "f"
     if isinstance(values, np.ndarray):
         if values.dtype.kind == "M":
-            raise place.error(0, f"expected {dtype}, got dates ({values.dtype})")
+            raise fault(0, f"expected {dtype}, got dates ({values.dtype})")
         nan = np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind == "f" else []
         return [] if floats and policies.nan != "default" else nan
     types = set(map(type, values))
@@ -140,36 +134,36 @@ def _missing(
 _FLOATS = (float, np.floating)
 
 
-def _convert(values: Sequence[Any] | Array, dtype: DType, place: Place, finite: bool) -> Array:
+def _convert(values: Sequence[Any] | Array, dtype: DType, fault: Fault, finite: bool) -> Array:
     if not len(values):  # an empty array's dtype says nothing
         return np.empty(0, dtype.storage)
     if dtype is STRING:
-        return _strings(values, place)
-    array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, place)
+        return _strings(values, fault)
+    array = values if isinstance(values, np.ndarray) else _numbers(values, dtype, fault)
     kind, wanted = array.dtype.kind, dtype.kind
     if finite and wanted == kind == "f":
-        _require_finite(array, dtype, place)
+        _require_finite(array, dtype, fault)
     if wanted == "b":
-        _require(kind == "b", array, dtype, place)
+        _require(kind == "b", array, dtype, fault)
         return array
     if wanted in "iu":
-        _require(kind in "iufb", array, dtype, place)
-        return _integers(array, dtype, place)
-    _require(kind in "iufb", array, dtype, place)
-    return _floats(array, dtype, place)
+        _require(kind in "iufb", array, dtype, fault)
+        return _integers(array, dtype, fault)
+    _require(kind in "iufb", array, dtype, fault)
+    return _floats(array, dtype, fault)
 
 
-def _require(fits: bool, array: Array, dtype: DType, place: Place) -> None:
+def _require(fits: bool, array: Array, dtype: DType, fault: Fault) -> None:
     if not fits:
         got = array[0].item() if array.size else array.dtype
-        raise place.error(0, f"expected {dtype}, got {shown(got)}")
+        raise fault(0, f"expected {dtype}, got {shown(got)}")
 
 
-def _require_finite(array: Array, dtype: DType, place: Place) -> None:
+def _require_finite(array: Array, dtype: DType, fault: Fault) -> None:
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         first = int(bad[0])
-        raise place.error(
+        raise fault(
             first,
             f"expected a finite {dtype}, got {shown(array[first])}: most models score it wrongly; "
             "for one that accepts it, such as a decision forest: Policies(nan='send')",
@@ -184,86 +178,66 @@ _NUMBER_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _numbers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
+def _numbers(values: Sequence[Any], dtype: DType, fault: Fault) -> Array:
     """A list of numbers as the widest array that holds them exactly."""
     allowed = _NUMBER_TYPES[dtype.kind]
     if not all(issubclass(t, allowed) for t in set(map(type, values))):
         bad = next(i for i, v in enumerate(values) if not isinstance(v, allowed))
-        raise place.error(bad, f"expected {dtype}, got {shown(values[bad])}")
+        raise fault(bad, f"expected {dtype}, got {shown(values[bad])}")
     array = np.array(values)
     if dtype.kind in "iu" and array.dtype.kind in "fO":
-        return _exact_integers(values, dtype, place)
-    return array if array.dtype.kind != "O" else _huge_floats(values, dtype, place)
+        return _integers(values, dtype, fault)
+    return array if array.dtype.kind != "O" else _huge_floats(values, dtype, fault)
 
 
-def _exact_integers(values: Sequence[Any], dtype: DType, place: Place) -> Array:
-    """Converts integers among floats or beyond 64 bits one by one; NumPy would round them."""
-    for i, value in enumerate(values):
-        if isinstance(value, _FLOATS) and not float(value).is_integer():
-            raise place.error(i, f"expected {dtype}, got {shown(value)}")
-        if not _fits(int(value), dtype):
-            raise place.error(i, _out_of_range(int(value), dtype))
-        if isinstance(value, _FLOATS) and abs(float(value)) >= _inexact_from(type(value)):
-            raise place.error(i, _inexact(value, dtype))
-    return np.array([int(value) for value in values], dtype.storage)
-
-
-def _huge_floats(values: Sequence[Any], dtype: DType, place: Place) -> Array:
+def _huge_floats(values: Sequence[Any], dtype: DType, fault: Fault) -> Array:
     result = np.empty(len(values), np.float64)
     for i, value in enumerate(values):
         try:
             result[i] = value
         except OverflowError:
-            raise place.error(i, f"{shown(value)} is too large for {dtype}") from None
+            raise fault(i, f"{shown(value)} is too large for {dtype}") from None
     return result
 
 
-def _fits(value: int, dtype: DType) -> bool:
+def _no_integer(value: Any, dtype: DType) -> str:
+    """Why a number is not an integer of this dtype; empty if it is one."""
+    is_float = isinstance(value, _FLOATS)
+    if is_float and not float(value).is_integer():
+        return f"expected {dtype}, got {shown(value)}"
     bounds = np.iinfo(dtype.storage)
-    return bounds.min <= value <= bounds.max
+    if not bounds.min <= int(value) <= bounds.max:
+        return f"{value} is out of the range of {dtype} [{bounds.min}, {bounds.max}]"
+    # From this size on, the float may be the rounded form of another integer.
+    if is_float and abs(float(value)) >= 2 ** (np.finfo(type(value)).nmant + 1):
+        return (
+            f"expected {dtype}, got {shown(value)}, perhaps rounded; pass integers (pandas: Int64)"
+        )
+    return ""
 
 
-def _out_of_range(value: Any, dtype: DType) -> str:
+def _integers(values: Sequence[Any] | Array, dtype: DType, fault: Fault) -> Array:
+    """Integers, also among floats; NumPy would round those beyond 64 bits or next to floats."""
     bounds = np.iinfo(dtype.storage)
-    return f"{value} is out of the range of {dtype} [{bounds.min}, {bounds.max}]"
+    if isinstance(values, np.ndarray):
+        if np.can_cast(values.dtype, dtype.storage):
+            return values.astype(dtype.storage, copy=False)
+        if values.dtype.kind == "f":
+            largest = min(2 ** (np.finfo(values.dtype).nmant + 1), bounds.max)
+            fits = (values == np.floor(values)) & (np.abs(values) < largest)
+            fits &= values >= bounds.min
+        else:
+            fits = bounds.min <= int(values.min()) and int(values.max()) <= bounds.max
+        if np.all(fits):
+            return values.astype(dtype.storage)
+        values = list(values)
+    for i, value in enumerate(values):
+        if message := _no_integer(value, dtype):
+            raise fault(i, message)
+    return np.array([int(value) for value in values], dtype.storage)
 
 
-def _inexact_from(float_type: Any) -> int:
-    """The smallest integer that may have been rounded when it became such a float."""
-    return int(2 ** (np.finfo(float_type).nmant + 1))
-
-
-def _inexact(value: Any, dtype: DType) -> str:
-    return f"expected {dtype}, got {shown(value)}, perhaps rounded; pass integers (pandas: Int64)"
-
-
-def _integers(array: Array, dtype: DType, place: Place) -> Array:
-    if np.can_cast(array.dtype, dtype.storage):
-        return array.astype(dtype.storage, copy=False)
-    if array.dtype.kind == "f":
-        broken = np.flatnonzero(array != np.floor(array))
-        if broken.size:
-            raise place.error(
-                int(broken[0]), f"expected {dtype}, got {shown(array[broken[0]].item())}"
-            )
-    bounds = np.iinfo(dtype.storage)
-    if array.dtype.kind == "f":
-        outside = (array < float(bounds.min)) | (array >= float(bounds.max) + 1)
-    else:
-        outside = np.array([], bool)
-        if array.size and not (bounds.min <= int(array.min()) and int(array.max()) <= bounds.max):
-            outside = np.array([not _fits(int(v), dtype) for v in array])
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
-        raise place.error(first, _out_of_range(array[first].item(), dtype))
-    if array.dtype.kind == "f":
-        inexact = np.flatnonzero(np.abs(array) >= _inexact_from(array.dtype))
-        if inexact.size:
-            raise place.error(int(inexact[0]), _inexact(array[inexact[0]], dtype))
-    return array.astype(dtype.storage)
-
-
-def _floats(array: Array, dtype: DType, place: Place) -> Array:
+def _floats(array: Array, dtype: DType, fault: Fault) -> Array:
     with np.errstate(over="ignore"):
         if dtype is BFLOAT16:
             result = bfloat16_bits(array.astype(np.float32))
@@ -274,14 +248,14 @@ def _floats(array: Array, dtype: DType, place: Place) -> Array:
         lost = np.flatnonzero(np.isinf(stored) & np.isfinite(array))
         if lost.size:
             first = int(lost[0])
-            raise place.error(first, f"{shown(array[first])} is too large for {dtype}")
+            raise fault(first, f"{shown(array[first])} is too large for {dtype}")
     return result
 
 
-def _strings(values: Sequence[Any] | Array, place: Place) -> Array:
+def _strings(values: Sequence[Any] | Array, fault: Fault) -> Array:
     """Strings in an object array: text as UTF-8, bytes unchanged."""
     if isinstance(values, np.ndarray):
-        _require(values.dtype.kind in "SU", values, STRING, place)
+        _require(values.dtype.kind in "SU", values, STRING, fault)
         values = values.tolist()
     types = set(map(type, values))
     if types <= {bytes}:
@@ -289,15 +263,15 @@ def _strings(values: Sequence[Any] | Array, place: Place) -> Array:
     if types == {str}:
         with contextlib.suppress(UnicodeEncodeError):
             return object_array(list(map(str.encode, values)))
-    return object_array([_bytes(i, value, place) for i, value in enumerate(values)])
+    return object_array([_bytes(i, value, fault) for i, value in enumerate(values)])
 
 
-def _bytes(position: int, value: Any, place: Place) -> bytes:
+def _bytes(position: int, value: Any, fault: Fault) -> bytes:
     if isinstance(value, str):
         try:
             return value.encode()
         except UnicodeEncodeError as error:
-            raise place.error(position, f"expected string, got text with {error.reason}") from None
+            raise fault(position, f"expected string, got text with {error.reason}") from None
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise place.error(position, f"expected string, got {shown(value)}")
+    raise fault(position, f"expected string, got {shown(value)}")
