@@ -9,8 +9,7 @@ from colcast.loadtest.measure.meters import Meter
 from colcast.loadtest.measure.recording import Recording, milliseconds
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series
-from colcast.loadtest.report.output import progress_bar
-from rich.console import Console
+from colcast.loadtest.report.output import windows_shown
 
 HEADINGS = ("CPU ms", "of the first", "per second", "p50 ms", "bytes", "difference")
 _WIDTHS = (8, 21, 11, 8, 12, 11)
@@ -79,13 +78,13 @@ def measure(
       ValueError: calls failed; the message has the first error.
     """
     rounds: dict[str, list[Recording]] = {one.format: [] for one in series}
-    with progress_bar(Console(stderr=True), group, len(series) * options.windows) as advance:
+    with windows_shown(group, len(series) * options.windows, 0) as begin:
 
         def note(one: Series, recording: Recording) -> None:
             if recording.errors:
                 raise ValueError(f"{one.format}: calls failed: {recording.first_error}")
             rounds[one.format].append(recording)
-            advance()
+            begin()
 
         with_clients(series, clients, meters, options, note)
     return lines(group, rounds, [one.difference for one in series], tell)

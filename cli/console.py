@@ -29,11 +29,12 @@ def report_console(*, stderr: bool = False) -> "Console":
 
 
 @contextmanager
-def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Callable[[str], None]]:
+def showing_progress(command: str, *, still: bool = False) -> Iterator[Callable[[str], None]]:
     """Yields a function that shows the current step of a long command on standard error.
 
     A terminal shows one temporary line with the elapsed seconds. Elsewhere, each step that begins
-    after the first 10 seconds prints a line. With `lines_only`, a terminal shows nothing.
+    after the first 10 seconds prints a line. With `still`, nothing is drawn between steps, because
+    that would disturb a measurement.
     """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -46,13 +47,13 @@ def showing_progress(command: str, *, lines_only: bool = False) -> Iterator[Call
         if seconds >= _QUIET_SECONDS:
             console.print(f"{command}: {seconds:.0f} s: {step}", highlight=False, markup=False)
 
-    if lines_only or not console.is_terminal:
-        yield (lambda _: None) if console.is_terminal else line
+    if not console.is_terminal:
+        yield line
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as shown:
+    with Progress(*columns, console=console, transient=True, auto_refresh=not still) as shown:
         task = shown.add_task(command, total=None)
-        yield lambda step: shown.update(task, description=step)
+        yield lambda step: shown.update(task, description=step, refresh=still)
 
 
 def counted(count: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from colcast.cli.console import counted, report_console, showing_progress
 from colcast.loadtest.measure.budget import INTERRUPTED
 from colcast.loadtest.measure.meters import Meter, meter_of
-from colcast.loadtest.measure.recording import Recording, figures_of
+from colcast.loadtest.measure.recording import figures_of
 from colcast.loadtest.measure.run import Options, Result, at_rate, searching, with_clients
 from colcast.loadtest.measure.search import Ended, Sla, Window
 from colcast.loadtest.measure.series import LeftOut, Series, Target, prepare
@@ -19,7 +19,7 @@ from colcast.loadtest.report.gate import Thresholds, headline, junit
 from colcast.loadtest.report.output import figures_table, make_folder, windows_shown, write
 from colcast.loadtest.report.page import render
 from colcast.loadtest.report.report import Report
-from colcast.loadtest.send.traffic import requested
+from colcast.loadtest.send import traffic
 from rich.console import Console
 
 STANDARD_OUTPUT = Path("-")
@@ -49,7 +49,7 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     targets = args.targets
     meters = _meters(args, targets)
     make_folder(args.output)
-    data = requested(args).load(lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+    data = traffic.load(args, lambda: targets[0].client(args.model, _LOOKUP_TIMEOUT_SECONDS))
     with showing_progress("colcast loadtest") as tell:
         tell(f"encoding {len(data)} requests and sending each once")
         series, left_out = prepare(targets, args.model, args.formats, data, args.signature)
@@ -154,13 +154,10 @@ def _measure(
         return searching(series, sla, meters, options, tried, 60 * (args.max_minutes or inf))
 
     windows = len(series) * args.windows
-    with windows_shown(console, "colcast loadtest", windows, args.seconds) as show:
-        so_far: dict[str, Recording] = {}
+    with windows_shown("colcast loadtest", windows, args.seconds) as begin:
 
-        def measured(one: Series, recording: Recording) -> None:
-            so_far.setdefault(one.label, Recording()).extend(recording)
-            rows = [(s.label, figures_of(so_far[s.label])) for s in series if s.label in so_far]
-            show(figures_table(rows))
+        def measured(*_: object) -> None:
+            begin()
 
         if args.clients is not None:
             return with_clients(series, args.clients, meters, options, measured)

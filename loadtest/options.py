@@ -46,7 +46,7 @@ TARGET = Parsed(_target)
 
 
 def traffic_options(option: _Option, sizes: str = "200") -> Callable[[_Command], _Command]:
-    """--traffic, and the sizes and seed of the traffic; `traffic.requested` reads them."""
+    """--traffic, and the sizes and seed of the traffic; `traffic.load` reads them."""
     return together(
         option(
             "--traffic",

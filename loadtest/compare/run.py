@@ -18,8 +18,8 @@ from colcast.loadtest.measure.recording import Figures, figures_of
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series
 from colcast.loadtest.report.output import figures_table, make_folder, plain_table, write
+from colcast.loadtest.send import traffic
 from colcast.loadtest.send.formats import RequestData, signature_named
-from colcast.loadtest.send.traffic import requested
 from rich.table import Table
 
 _LOOKUP_TIMEOUT_SECONDS = 10.0
@@ -96,8 +96,8 @@ def _requests(args: SimpleNamespace, plan: Plan, served: Sequence[Served]) -> li
     """The requests for both sides; the side with columns determines generated values."""
     target = served[plan.columns_of].target
     signature = args.signature or plan.signature(plan.columns_of, "columnar")
-    traffic = requested(SimpleNamespace(**{**vars(args), "signature": signature}))
-    return traffic.load(lambda: target.client(args.model, _LOOKUP_TIMEOUT_SECONDS))
+    asked = SimpleNamespace(**{**vars(args), "signature": signature})
+    return traffic.load(asked, lambda: target.client(args.model, _LOOKUP_TIMEOUT_SECONDS))
 
 
 def _series(

@@ -20,11 +20,11 @@ from colcast.loadtest.locust.comparison import Comparison
 from colcast.loadtest.locust.turns import Sender, Turns, three_digits
 from colcast.loadtest.locust.users import USERS, TurnsUser, mixed
 from colcast.loadtest.measure.meters import Meter, meter_of
+from colcast.loadtest.send import traffic
 from colcast.loadtest.send.connection import Connection
 from colcast.loadtest.send.formats import FORMATS, encode, parse_formats, signature_for
 from colcast.loadtest.send.generated import ADVICE, IDS
 from colcast.loadtest.send.sizes import parse_sizes
-from colcast.loadtest.send.traffic import requested
 from gevent.lock import BoundedSemaphore
 from locust import between, events
 from locust.runners import MasterRunner, WorkerRunner
@@ -164,7 +164,6 @@ def _prepare_missing(environment: Any) -> None:
     if not missing:
         return
     read = {"sizes": parse_sizes(options.sizes), "seed": options.traffic_seed}
-    traffic = requested(SimpleNamespace(**{**vars(options), **read}))
 
     def connect(signature: str | None = None) -> RankingClient:
         return RankingClient(
@@ -175,7 +174,7 @@ def _prepare_missing(environment: Any) -> None:
             policies=Policies(nan="send"),
         )
 
-    data = traffic.load(connect)
+    data = traffic.load(SimpleNamespace(**{**vars(options), **read}), connect)
     with connect() as client:
         schema = client.schema() if any(FORMATS[name] for name in missing) else None
     for name in missing:

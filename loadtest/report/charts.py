@@ -1,15 +1,13 @@
 """Charts as SVG text, drawn by matplotlib: self-contained and scalable.
 
 Colours are CSS variables of the page that contains a chart (page.css), so one drawing works on
-light and dark pages. `standalone` adds these variables to a chart for use outside the page.
+light and dark pages.
 """
 
 import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import matplotlib as mpl
@@ -119,12 +117,6 @@ def bar_chart(bars: Sequence[Bar], title: str) -> str:
         return _svg(figure, title)
 
 
-def standalone(svg: str) -> str:
-    """A chart as a stand-alone file, with the light and dark colours of the report's page."""
-    start = svg.index(">", svg.index("<svg")) + 1
-    return f"{svg[:start]}<style>{_palette()}</style>{svg[start:]}"
-
-
 def number(value: float) -> str:
     """A number in short form: 1,500 and 0.25 instead of 1500.0 and 0.250."""
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
@@ -144,10 +136,3 @@ def _svg(figure: Any, title: str) -> str:
     drawn = text.getvalue()
     drawn = re.sub("<metadata>.*?</metadata>", "", drawn[drawn.index("<svg") :], flags=re.DOTALL)
     return re.sub("|".join(_VARIABLES), lambda found: f"var(--{_VARIABLES[found[0]]})", drawn)
-
-
-@cache
-def _palette() -> str:
-    """The variables at the top of page.css."""
-    style = files("colcast.cli").joinpath("page.css").read_text()
-    return style[: style.index("* {")]

@@ -1,4 +1,4 @@
-"""Writes a report's folder, tables for a terminal, and progress bars."""
+"""Writes a report's folder, tables for a terminal, and progress."""
 
 import json
 import os
@@ -11,9 +11,6 @@ from colcast.cli.console import showing_progress
 from colcast.loadtest.measure.budget import about
 from colcast.loadtest.measure.recording import Figures, milliseconds, share
 from rich.box import SIMPLE
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 
@@ -73,45 +70,18 @@ def plain_table(title: str) -> Table:
 
 
 @contextmanager
-def progress_bar(console: Console, what: str, steps: int) -> Iterator[Callable[[], None]]:
-    """Shows a bar on a terminal; yields a function to call after each of `steps` steps."""
-    if not console.is_terminal:
-        yield lambda: None
-        return
-    with _bar(console, what) as bar:
-        task = bar.add_task("", total=steps)
-        yield lambda: bar.advance(task)
+def windows_shown(command: str, windows: int, seconds: float) -> Iterator[Callable[[], None]]:
+    """Shows on standard error which window of a run is being measured.
 
-
-@contextmanager
-def windows_shown(
-    console: Console, command: str, windows: int, seconds: float
-) -> Iterator[Callable[[RenderableType], None]]:
-    """Shows which window of a run is being measured, without updates during a window.
-
-    On a terminal, shows a bar above the renderable passed after each window. Otherwise, after the
-    first ten seconds, a line on standard error that begins with `command` announces each window.
+    Yields a function to call after each window. `seconds` is a window's length, 0 if not known.
     """
-    bar = _bar(console, "window")
-    task = bar.add_task("", total=windows)
-    # No automatic refreshes: they would delay sends.
-    with (
-        Live(bar, console=console, auto_refresh=False, transient=True) as live,
-        showing_progress(command, lines_only=True) as tell,
-    ):
+    numbers = iter(range(1, windows + 1))
+    with showing_progress(command, still=True) as tell:
 
-        def measured(shown: RenderableType) -> None:
-            bar.advance(task)
-            live.update(Group(bar, shown), refresh=True)
-            done = round(bar.tasks[0].completed)
-            if done < windows:
-                left = about((windows - done) * seconds)
-                tell(f"window {done + 1} of {windows}, about {left} left")
+        def begin() -> None:
+            if number := next(numbers, 0):
+                left = f", about {about((windows + 1 - number) * seconds)} left" if seconds else ""
+                tell(f"window {number} of {windows}{left}")
 
-        live.refresh()
-        yield measured
-
-
-def _bar(console: Console, what: str) -> Progress:
-    columns = TextColumn(f"[bold]{what}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=console, transient=True)
+        begin()
+        yield begin

@@ -1,7 +1,6 @@
 """Sources of requests, by their names on the command line."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from colcast.client import DecodeError, RankingClient, array_of
 from colcast.client.messages import parse
 from colcast.client.tfrecord import read_records
 from colcast.loadtest.send.formats import RequestData, signature_for
-from colcast.loadtest.send.generated import IDS, accepted_by, generated
-from colcast.loadtest.send.sizes import Sizes, draw
+from colcast.loadtest.send.generated import accepted_by, generated
+from colcast.loadtest.send.sizes import draw
 
 _ROW_TO_USER = "row_to_user"  # the input that holds each row's user, if there are several
 _LENGTH = "/length"  # suffix of the column that holds the lengths of lists
@@ -122,80 +121,37 @@ def _request(record: bytes) -> RequestData:
     return RequestData(rows=rows, user=user, items=items, recorded=record)
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """The traffic to send.
+def load(args: Any, connect: Callable[[], RankingClient]) -> list[RequestData]:
+    """Makes the requests; the same options always make the same requests.
 
-    Attributes:
-      source: `generated`, `zoo:NAME`, `examples:FILE` or `requests:FILE`.
-      sizes: the number of candidates per request; recordings have their own.
-      distinct: the number of different requests; recordings may have fewer.
-      seed: decides sizes and generated values.
-      request_id: the feature that identifies the requests in `examples:FILE`.
-      user_features: patterns of the user's features, for `generated`.
-      signature: the signature whose inputs `generated` fills; None for the columnar one.
-      ids: the upper bound of generated integers.
+    Args:
+      args: the options of `options.traffic_options`, and maybe `signature`, whose inputs are
+        generated; None for the columnar one.
+      connect: makes a client for the served model, for sources that need one.
+
+    Raises:
+      ValueError: the source does not exist, or its content is malformed.
+      OSError: a file cannot be read.
+      colcast.client.SchemaError: the source is `generated`, but the model has no columns.
     """
-
-    source: str
-    sizes: Sizes
-    distinct: int
-    seed: int
-    request_id: str = "request_id"
-    user_features: Sequence[str] = ()
-    signature: str | None = None
-    ids: int = IDS
-
-    def load(self, connect: Callable[[], RankingClient]) -> list[RequestData]:
-        """Makes the requests; the same settings always make the same requests.
-
-        Args:
-          connect: makes a client for the served model, for sources that need one.
-
-        Raises:
-          ValueError: the source does not exist, or its content is malformed.
-          OSError: a file cannot be read.
-          colcast.client.SchemaError: the source is `generated`, but the model has no columns.
-        """
-        if self.distinct < 1:
-            raise ValueError(f"expected at least 1 distinct request, got {self.distinct}")
-        kind, _, name = self.source.partition(":")
-        if kind == "examples" and name:
-            return recorded_examples(Path(name), self.request_id, self.distinct)
-        if kind == "requests" and name:
-            return recorded_requests(Path(name), self.distinct)
-        sizes = draw(self.sizes, self.distinct, self.seed).tolist()
-        if kind == "zoo" and name:
-            return zoo_requests(name, sizes, self.seed)
-        if self.source == "generated":
-            return self._generated(connect, sizes)
-        raise ValueError(
-            f"traffic {self.source!r}: expected generated, zoo:NAME, examples:FILE or requests:FILE"
-        )
-
-    def _generated(
-        self, connect: Callable[[], RankingClient], sizes: Sequence[int]
-    ) -> list[RequestData]:
-        with connect() as client:
-            schema = client.schema()
-            accepts = accepted_by(client, signature_for(schema, "repeated", self.signature))
-            return generated(
-                schema, sizes, self.seed, self.user_features, self.signature, self.ids, accepts
-            )
-
-
-def requested(args: Any) -> Traffic:
-    """The traffic that `options.traffic_options` and --signature, if there is one, describe."""
-    return Traffic(
-        args.traffic,
-        args.sizes,
-        args.distinct,
-        args.seed,
-        args.request_id,
-        args.user_features,
-        getattr(args, "signature", None),
-        args.ids,
-    )
+    if args.distinct < 1:
+        raise ValueError(f"expected at least 1 distinct request, got {args.distinct}")
+    kind, _, name = args.traffic.partition(":")
+    if kind == "examples" and name:
+        return recorded_examples(Path(name), args.request_id, args.distinct)
+    if kind == "requests" and name:
+        return recorded_requests(Path(name), args.distinct)
+    sizes = draw(args.sizes, args.distinct, args.seed).tolist()
+    if kind == "zoo" and name:
+        return zoo_requests(name, sizes, args.seed)
+    if args.traffic != "generated":
+        expected = "expected generated, zoo:NAME, examples:FILE or requests:FILE"
+        raise ValueError(f"traffic {args.traffic!r}: {expected}")
+    signature = getattr(args, "signature", None)
+    with connect() as client:
+        schema = client.schema()
+        accepts = accepted_by(client, signature_for(schema, "repeated", signature))
+        return generated(schema, sizes, args.seed, args.user_features, signature, args.ids, accepts)
 
 
 def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData]:

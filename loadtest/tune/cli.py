@@ -84,9 +84,7 @@ _report = section("Report")
     metavar="S",
     help="Length of a window, in seconds.",
 )
-@output_options(
-    _report, "build/tune", "server.flags, tune.json and tune.svg, or graphs.json", "tune.json"
-)
+@output_options(_report, "build/tune", "server.flags and tune.json, or graphs.json", "tune.json")
 def command(**given: Any) -> int:
     """Finds the server settings that sustain the highest load within a latency target.
 

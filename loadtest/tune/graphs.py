@@ -24,9 +24,9 @@ from colcast.loadtest.measure.correctness import (
 from colcast.loadtest.measure.meters import ProcessMeter
 from colcast.loadtest.measure.run import Options, with_clients
 from colcast.loadtest.measure.series import Series, Target, prepare
+from colcast.loadtest.send import traffic
 from colcast.loadtest.send.connection import Outputs
 from colcast.loadtest.send.formats import NO_STATES, signature_named
-from colcast.loadtest.send.traffic import requested
 from colcast.loadtest.tune.tuning import served
 from colcast.server import ServerProcess
 
@@ -140,7 +140,7 @@ class _Tuner:
         assert found, exact.log()
         target = Target("", exact.target)
         model = self._options.model
-        data = requested(self._options).load(lambda: target.client(model, _TIMEOUT_SECONDS))
+        data = traffic.load(self._options, lambda: target.client(model, _TIMEOUT_SECONDS))
         self._series, _ = prepare([target], model, _FORMATS, data)
         self._expected = [reference_answers(exact.target, it.requests) for it in self._series]
         answering = _exported(_latest(self._options.model_base_path))

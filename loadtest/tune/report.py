@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colcast.loadtest.measure.search import Ended, Sla, Window
-from colcast.loadtest.report.charts import Line, line_chart, standalone
 from colcast.loadtest.tune.climb import Climbed, Setting
 from rich.console import Console
 
 FLAGS = "server.flags"
-_LINES = 6  # number of lines in the plot: the start, the best, and the next best
 
 
 @dataclass(frozen=True)
@@ -42,31 +40,8 @@ def flagfile(model: str, tuned: Tuned) -> str:
     return "\n".join([*head, *tuned.climbed.best.flags]) + "\n"
 
 
-def plot(tuned: Tuned) -> str:
-    """Plots the target's percentile of latency against the rate, one line per setting, as SVG."""
-    climbed = tuned.climbed
-    start = Setting.start(climbed.best.knobs).values
-    others = sorted(climbed.tried, key=lambda values: -climbed.tried[values])
-    shown = list(dict.fromkeys([climbed.best.values, start, *others]))[:_LINES]
-    lines = [
-        Line(
-            str(Setting(climbed.best.knobs, values)),
-            place,
-            sorted((window.rate, window.milliseconds) for window in tuned.windows.get(values, ())),
-        )
-        for place, values in enumerate(shown)
-    ]
-    chart = line_chart(
-        lines,
-        x_title="requests per second",
-        y_title=f"p{tuned.sla.percentile:g} in ms",
-        limit=(tuned.sla.milliseconds, str(tuned.sla)),
-    )
-    return standalone(chart)
-
-
 def write(tuned: Tuned, model: str, folder: Path) -> list[Path]:
-    """Writes and returns tune.json, tune.svg and, if settings were compared, the best as `FLAGS`.
+    """Writes and returns tune.json and, if settings were compared, the best as `FLAGS`.
 
     A setting that was cut short is in tune.json under `unfinished`.
     """
@@ -87,7 +62,7 @@ def write(tuned: Tuned, model: str, folder: Path) -> list[Path]:
         "tried": [setting(values) | {"rate": rate} for values, rate in tried.items()],
         "unfinished": [setting(values) for values in tuned.windows if values not in tried],
     }
-    contents = {"tune.json": json.dumps(found, indent=1, allow_nan=False), "tune.svg": plot(tuned)}
+    contents = {"tune.json": json.dumps(found, indent=1, allow_nan=False)}
     if compared:
         contents[FLAGS] = flagfile(model, tuned)
     (folder / FLAGS).unlink(missing_ok=True)

@@ -16,8 +16,8 @@ from colcast.loadtest.measure.open_loop import OpenLoop, poisson
 from colcast.loadtest.measure.recording import Recording
 from colcast.loadtest.measure.search import Ended, Found, Sla, Window, find_max
 from colcast.loadtest.measure.series import Target, prepare
+from colcast.loadtest.send import traffic
 from colcast.loadtest.send.connection import Request
-from colcast.loadtest.send.traffic import requested
 from colcast.loadtest.tune.climb import Knob, Setting, climb
 from colcast.loadtest.tune.report import Tuned, show, write
 from colcast.server import ServerProcess
@@ -102,7 +102,7 @@ def prepared(options: SimpleNamespace) -> Sequence[Request]:
     """
     with served(options) as server:
         target = Target("", server.target)
-        data = requested(options).load(lambda: target.client(options.model, _TIMEOUT_SECONDS))
+        data = traffic.load(options, lambda: target.client(options.model, _TIMEOUT_SECONDS))
         series, left_out = prepare([target], options.model, options.formats, data)
     if left_out:
         raise RuntimeError(str(left_out[0]))

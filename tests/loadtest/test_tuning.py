@@ -4,16 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
-from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
 from colcast.loadtest.measure.open_loop import Schedule
 from colcast.loadtest.measure.recording import Recording
-from colcast.loadtest.measure.search import Sla, Verdict, Window
 from colcast.loadtest.tune.climb import Climbed, Knob, Setting, climb
 from colcast.loadtest.tune.graphs import rewrite_sets
-from colcast.loadtest.tune.report import Tuned, plot
 from colcast.loadtest.tune.tuning import knobs
 from colcast.server import ServerProcess
 
@@ -58,7 +55,6 @@ def test_its_output_starts_a_server(
         ("--num_workers=1",),
         ("--num_workers=2",),
     }
-    ElementTree.parse(tmp_path / "tune.svg")
     with ServerProcess("small", exported, [f"--flagfile={tmp_path / 'server.flags'}"]) as server:
         assert server.target
 
@@ -100,17 +96,6 @@ def test_offload_starts_with_everything_there():
     assert turned[-1] == Knob("rows to offload", "--offload_rows={}", (1, 20, 100, 1000, 1001), 1)
 
 
-def test_the_plot_shows_the_best_setting_and_the_start():
-    knob = Knob("workers", "--num_workers={}", tuple(range(1, 20)), 1)
-    tried = {(value,): float(value) for value in knob.values}
-    windows = {values: [Window(rate, 3.0, Verdict.HOLDS)] for values, rate in tried.items()}
-    climbed = Climbed(Setting((knob,), (19,)), 19.0, tried)
-    drawn = plot(Tuned(climbed, windows, Sla(95, 25)))
-    assert 'id="workers 19"' in drawn
-    assert 'id="workers 1"' in drawn
-    assert 'id="workers 2"' not in drawn
-
-
 class Interrupted(UpToSixty):
     """Raises an interrupt when the second setting is measured."""
 
@@ -140,7 +125,6 @@ def test_an_interrupted_search_writes_what_it_has(
     assert found["best"] is None
     assert [one["flags"] for one in found["unfinished"]] == [["--num_workers=1"]]
     assert not (tmp_path / "server.flags").exists()
-    assert (tmp_path / "tune.svg").exists()
 
 
 def test_a_search_ends_with_its_budget(
