@@ -65,10 +65,6 @@ def batch_of(
         user: one row of user features; None if `items` has all features.
         items: N rows.
         policies: how missing values and unused columns are treated.
-
-    Raises:
-        InputError: there are no rows, a feature is in both tables, a feature without default is
-            missing, the policy forbids an unused column, or a value does not fit.
     """
     if user is not None and (both := user.columns.keys() & items.columns.keys()):
         raise InputError("given in user and in items", feature=min(both))
@@ -76,11 +72,7 @@ def batch_of(
 
 
 def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies) -> Batch:
-    """The columns of the items alone; absent features are not checked yet.
-
-    Raises:
-        InputError: there are no rows, or a value does not fit.
-    """
+    """The columns of the items alone; absent features are not checked yet."""
     if items.rows == 0:
         raise InputError("items has no rows: there is nothing to rank")
     batch = Batch(items.rows, {}, {}, items.unused)
@@ -91,11 +83,7 @@ def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies
 def with_user(
     features: Mapping[str, Feature], user: Table | None, items: Batch, policies: Policies
 ) -> Batch:
-    """Adds the user's columns to the items'.
-
-    Raises:
-        InputError: as for `batch_of`.
-    """
+    """Adds the user's columns to the items'."""
     batch = replace(items, columns=dict(items.columns), whole=dict(items.whole))
     if user is not None:
         of_items = batch.columns.keys() | batch.whole.keys() | batch.keys.keys()

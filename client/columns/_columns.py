@@ -81,9 +81,6 @@ def fixed_column(source: Source, values: Any) -> Column:
         values: [rows] entries: scalars, or lists or arrays for features with an inner shape;
             an array [rows, ...] of any NumPy dtype. A missing entry is NOT_GIVEN or None; a
             missing list or array may also be NaN.
-
-    Raises:
-        InputError: a value does not fit; names its feature and row.
     """
     feature = source.feature
     sizes = _inner_shape(feature, values)

@@ -95,11 +95,7 @@ def dtype_of_number(number: int) -> DType:
 
 
 def dtype_of_array(values: Array) -> DType:
-    """The dtype under which an array is sent when no signature determines it.
-
-    Raises:
-        InputError: no TensorFlow dtype holds these values (dates, structures).
-    """
+    """The dtype under which an array is sent when no signature determines it."""
     if values.dtype.kind in "OSUT":
         return STRING
     found = _OF_NUMPY.get(values.dtype) or BY_NAME.get(values.dtype.name)

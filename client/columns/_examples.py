@@ -69,9 +69,6 @@ def infer_features(table: Table, dtypes: Mapping[str, DType]) -> dict[str, Featu
     Args:
         table: a result of `as_lists`.
         dtypes: the dtypes of features for which they are known.
-
-    Raises:
-        InputError: a tf.Example cannot hold a column's values.
     """
     return {
         name: Feature(name, dtypes.get(name) or _infer(name, lists), Kind.MULTI, (None,))

@@ -45,11 +45,7 @@ class Rows:
 
 
 def table_of_user(user: Any, wanted: Wanted) -> Table:
-    """The user's features, a dict or a pandas Series, as a table of one row.
-
-    Raises:
-        InputError: `user` has another type, or a name is repeated or is not text.
-    """
+    """The user's features, a dict or a pandas Series, as a table of one row."""
     if _kind(user) == "pandas.Series":
         if not user.index.is_unique:
             twice = user.index[user.index.duplicated()][0]
@@ -66,11 +62,7 @@ def table_of_user(user: Any, wanted: Wanted) -> Table:
 
 
 def table_of_items(items: Any, wanted: Wanted) -> Table:
-    """Candidates in any of the accepted forms as a table.
-
-    Raises:
-        InputError: `items` has another form, or is malformed.
-    """
+    """Candidates in any of the accepted forms as a table."""
     if isinstance(items, Mapping):
         return table_of_columns(items, wanted)
     if _kind(items) in _FRAMES:
@@ -84,11 +76,7 @@ def table_of_items(items: Any, wanted: Wanted) -> Table:
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
-    """A list of dicts, one per row, as a table of the wanted features.
-
-    Raises:
-        InputError: a row is not a dict; names the row.
-    """
+    """A list of dicts, one per row, as a table of the wanted features."""
     bad = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if bad is not None:
         raise InputError(f"expected a dict of features, got {type(rows[bad]).__name__}", row=bad)
@@ -104,11 +92,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
 
 
 def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
-    """A dict of lists or arrays, one entry per row, as a table of the wanted features.
-
-    Raises:
-        InputError: a column is not a list or an array, or has another number of rows.
-    """
+    """A dict of lists or arrays, one entry per row, as a table of the wanted features."""
     check_names(columns)
     kept: dict[str, Any] = {}
     rows, first = 0, ""
@@ -124,11 +108,7 @@ def table_of_columns(columns: Mapping[str, Any], wanted: Wanted) -> Table:
 
 
 def table_of_frame(frame: Any, wanted: Wanted) -> Table:
-    """A frame as a table of the wanted columns.
-
-    Raises:
-        InputError: two columns of the same name, or a name that is not text.
-    """
+    """A frame as a table of the wanted columns."""
     names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
     columns: dict[str, Any] = {}
     check_names(names)

@@ -22,9 +22,6 @@ def list_column(source: Source, values: Any) -> Column:
         source: the feature, of kind MULTI or SEQUENCE, and the rules.
         values: [rows] lists or arrays, each of its own length; an array [rows, length, ...];
             NOT_GIVEN, None or NaN for an empty list.
-
-    Raises:
-        InputError: an entry is not a list, or a value in it does not fit.
     """
     return _at_least_one_wide(_lists(source, values))
 

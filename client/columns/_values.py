@@ -84,10 +84,6 @@ def flat_array(
         default: the value for missing ones; None makes a missing value an error.
         fault: makes the error for a position in `values`.
         policies: what counts as missing.
-
-    Raises:
-        InputError: a value has another type, is out of the dtype's range, or is missing; names the
-            first such value's row.
     """
     array = values
     if isinstance(values, np.ndarray) and values.dtype.kind in "OTV":

@@ -17,11 +17,7 @@ AffinityKey = str | bytes | int
 
 
 def hash_of_key(key: Any, settings: ClientSettings) -> str:
-    """Hashes a caller's key to 16 hex digits; an integer and its decimal text are the same key.
-
-    Raises:
-        InputError: the key is neither text, bytes nor an integer.
-    """
+    """Hashes a caller's key to 16 hex digits; an integer and its decimal text are the same key."""
     if isinstance(key, Integral):
         key = str(int(key))
     if isinstance(key, str):

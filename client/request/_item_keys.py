@@ -29,11 +29,7 @@ class ItemsByKey:
 
 
 def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
-    """Combines items and keys; returns the items unchanged if there are no keys.
-
-    Raises:
-        InputError: `item_keys` is neither a list nor a dict with a list.
-    """
+    """Combines items and keys; returns the items unchanged if there are no keys."""
     if item_keys is None:
         return items
     keys = item_keys if isinstance(item_keys, Mapping) else {settings.item_key: item_keys}
@@ -43,12 +39,7 @@ def by_key(items: Any, item_keys: Any, settings: ClientSettings) -> Any:
 
 
 def batch_by_key(plan: Plan, given: ItemsByKey, policies: Policies) -> Batch:
-    """The columns of the items, with their keys.
-
-    Raises:
-        InputError: there are no keys, they are neither integers nor strings, or their number is
-            wrong.
-    """
+    """The columns of the items, with their keys."""
     keys = {name: _tensor(plan, name, keys) for name, keys in given.keys.items()}
     rows = len(next(iter(given.keys.values())))
     if not rows:

@@ -61,11 +61,7 @@ class Group:
 
 
 def read_pairs(pairs: Sequence[Sequence[Any]], settings: ClientSettings) -> list[tuple[Any, Any]]:
-    """Converts (user, items) or (user, items, item_keys) to (user, items) for each user.
-
-    Raises:
-        InputError: an entry has another form.
-    """
+    """Converts (user, items) or (user, items, item_keys) to (user, items) for each user."""
     read = []
     for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple | list) or len(pair) not in (2, 3):
@@ -94,10 +90,6 @@ def grouped(
         pairs: (user, items) for each.
         options: the request options of each; they differ only in `affinity`.
         home: affinity -> the server that caches the user's state, the same for a whole group.
-
-    Raises:
-        InputError: a pair's data does not fit the signature.
-        SchemaError: the model has no signature for the target.
     """
     if not pairs:
         return []
@@ -143,9 +135,6 @@ def build_joined(plan: Plan, group: Group) -> Built:
     Args:
         plan: a plan whose one-row features are the users'.
         group: the users, with their columns for that plan.
-
-    Raises:
-        InputError: a user feature differs between the rows of one user.
     """
     batch = send_distinct_rows(plan, _joined(plan, group.batches))
     features = {name: replace(feature, one_row=False) for name, feature in plan.features.items()}
@@ -205,9 +194,6 @@ def _joined(plan: Plan, batches: Sequence[Batch]) -> Batch:
 
     Equal users are not merged, because a candidate's score may depend on the user's other
     candidates.
-
-    Raises:
-        InputError: a user feature differs between the rows of one user.
     """
     rows = [batch.rows for batch in batches]
     columns = {}

@@ -25,12 +25,7 @@ class PreparedItems:
         self._batches: dict[Any, tuple[Plan, Batch]] = {}
 
     def batch(self, plan: Plan, settings: ClientSettings) -> Batch:
-        """The items' columns, checked and encoded for a plan.
-
-        Raises:
-            InputError: a value does not fit, or a user feature of a late model differs between
-                rows.
-        """
+        """The items' columns, checked and encoded for a plan."""
         key = (id(plan), settings.policies, settings.dedupe)
         with self._lock:
             if key not in self._batches:

@@ -76,12 +76,7 @@ class Built:
 
 
 def build_request(schema: ModelSchema, inputs: Rows | Examples, options: RequestOptions) -> Built:
-    """The PredictRequest for one user and N candidates.
-
-    Raises:
-        InputError: the inputs do not fit the signature.
-        SchemaError: the model has no signature for the target.
-    """
+    """The PredictRequest for one user and N candidates."""
     settings = options.settings
     plan = _plan(schema, inputs, options)
     if plan.target == "example" and isinstance(inputs, Examples):
@@ -104,12 +99,7 @@ def build_request(schema: ModelSchema, inputs: Rows | Examples, options: Request
 
 
 def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOptions) -> None:
-    """Converts and encodes the items in the form that `build_request` will need.
-
-    Raises:
-        InputError: the items do not fit the signature.
-        SchemaError: the model has no signature for the target.
-    """
+    """Converts and encodes the items in the form that `build_request` will need."""
     settings = options.settings
     plan = _plan(schema, Rows(items), options)
     if plan.target == "example":
@@ -121,12 +111,7 @@ def prepare_items(schema: ModelSchema, items: PreparedItems, options: RequestOpt
 
 
 def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> Built:
-    """The PredictRequest with one user and no candidates, for `columnar_late`.
-
-    Raises:
-        InputError: the user's features do not fit the signature.
-        SchemaError: the model has no late signature.
-    """
+    """The PredictRequest with one user and no candidates, for `columnar_late`."""
     plan = plan_for(schema, "late", options.settings.signature)
     policies = options.settings.policies
     given = {name: feature for name, feature in plan.features.items() if feature.one_row}
@@ -168,11 +153,7 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
 
 
 def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:
-    """The item columns only; the plan must have features.
-
-    Raises:
-        InputError: the items do not fit the signature.
-    """
+    """The item columns only; the plan must have features."""
     if isinstance(items, PreparedItems):
         return items.batch(plan, options.settings)
     if isinstance(items, ItemsByKey):
@@ -189,11 +170,7 @@ def user_varies(plan: Plan, batch: Batch) -> bool:
 
 
 def plan_of(schema: ModelSchema, options: RequestOptions, *, indexed: bool = True) -> Plan:
-    """The plan for any inputs; `indexed` says whether distinct rows may be sent with an index.
-
-    Raises:
-        SchemaError: the model has no signature for the target.
-    """
+    """The plan for any inputs; `indexed` says whether distinct rows may be sent with an index."""
     settings = options.settings
     return plan_for(
         schema,

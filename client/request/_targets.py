@@ -71,10 +71,6 @@ def plan_for(
         signature: overrides the signature that the target would call.
         late: whether "auto" may use the late signature, whose user features have one row.
         indexed: whether a domain's distinct rows may be sent with an index, if the server can.
-
-    Raises:
-        InputError: `target` is not a target.
-        SchemaError: the model has no signature for the target.
     """
     target = known_target(target)
     if target == "auto":
@@ -100,11 +96,7 @@ def plan_for(
 
 
 def tensors_of(plan: Plan, batch: Batch) -> dict[str, Tensor]:
-    """The inputs of the request for this batch, in the plan's form.
-
-    Raises:
-        InputError: a user feature of a late model differs between rows.
-    """
+    """The inputs of the request for this batch, in the plan's form."""
     if plan.target == "example":
         examples = object_array(examples_of(batch.columns, plan.features, batch.rows))
         return {next(iter(plan.signature.inputs)): Tensor(STRING, examples)}
@@ -135,11 +127,7 @@ def index_tensors(batch: Batch) -> dict[str, Tensor]:
 
 
 def column_tensors(plan: Plan, feature: Feature, column: Column, rows: int) -> dict[str, Tensor]:
-    """The one or two inputs of a feature in a request of `rows` rows.
-
-    Raises:
-        InputError: a user feature of a late model differs between rows.
-    """
+    """The one or two inputs of a feature in a request of `rows` rows."""
     if feature.one_row:
         column = only_row(feature, column)
     elif plan.target in ("late", "repeated"):
