@@ -3,11 +3,10 @@
 import json
 import time
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.cli.console import counted
 from colcast.items._container import Container
 from colcast.items._errors import ItemTableError, reading
 from colcast.items._publish import deltas
@@ -22,7 +21,7 @@ _AGES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SMALL = "smaller than --map_tables_min_bytes"
 _NONE = "the server maps no table: --map_tables=off, or all are smaller than --map_tables_min_bytes"
-_OFFLINE = (
+OFFLINE = (
     "A server maps tables of 64 MiB or more (--map_tables_min_bytes) that are only looked up. Its "
     "log and --server say why other tables are not mapped."
 )
@@ -75,84 +74,30 @@ def tables_of(model: Path, version: int | None, server: str | None) -> dict[str,
     return found
 
 
-def print_facts(console: Console, found: Mapping[str, Any]) -> None:
-    table = found["table"]
-    lines = [
-        f"{found['folder']}: {counted(found['rows'], 'item')} by {found['key']}"
-        f" ({found['key_dtype']}), "
-        f"domain {found['domain']}",
-        f"built {_ago(table)}: {counted(table['rows'], 'item')}, {_size(table['bytes'])}",
-    ]
-    lines += [
-        f"delta {number}, {_ago(one)}: {counted(one['rows'], 'item')}, {one['deleted']:,} deleted, "
-        f"{_size(one['bytes'])}"
-        for number, one in enumerate(found["deltas"], 1)
-    ]
-    _print(console, lines)
-    rows = []
-    for one in found["features"]:
-        note = ", no column" if one["name"] in found["absent"] else ""
-        rows.append(
-            (one["name"], one["kind"], one["dtype"], one["shape"], f"{one['default']}{note}")
-        )
-    _print_table(console, ("feature", "kind", "dtype", "shape", "default"), rows)
+def show(console: Console, found: Mapping[str, Any]) -> None:
+    """Prints the result of another function: a line for a value, a table for a list of objects."""
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{key} {_text(key, one)}" for key, one in value.items())
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            shown = Table(*value[0], title=name, title_justify="left", box=box.SIMPLE_HEAD)
+            for one in value:
+                shown.add_row(*(escape(_text(key, cell)) for key, cell in one.items()))
+            console.print(shown)
+        else:
+            console.print(f"{name}  {_text(name, value)}", highlight=False, markup=False)
 
 
-def print_row(console: Console, found: Mapping[str, Any]) -> None:
-    """Prints the result of `row_of`, one line per feature."""
-    width = max(map(len, found), default=0)
-    _print(console, (f"{name:<{width}}  {value}" for name, value in found.items()))
-
-
-def print_tables(console: Console, found: Mapping[str, Any]) -> None:
-    _print(console, [found["folder"]])
-    server = found.get("server")
-    rows = []
-    for one in found["tables"]:
-        rows.append([one["name"], one["dtype"], one["shape"], _size(one["bytes"])])
-        if server:
-            why = one["in_memory_because"]
-            rows[-1].append(f"in memory: {why}" if why else "mapped")
-    _print_table(
-        console, ("table", "dtype", "shape", "size", *(("served",) if server else ())), rows
-    )
-    lines = [] if server else [_OFFLINE]
-    lines += [
-        f"delta {one['sequence']}, {_ago(one)}: {counted(one['rows'], 'row')} of {one['table']}, "
-        f"{_size(one['bytes'])}"
-        for one in found["deltas"]
-    ]
-    if server:
-        lines.append(f"{server['address']} has applied {counted(server['deltas'], 'delta')}")
-        lines += [server["error"]] if server["error"] else []
-    _print(console, lines)
-
-
-def _print(console: Console, lines: Iterable[str]) -> None:
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
-
-
-def _print_table(console: Console, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    shown = Table(*names, box=box.SIMPLE_HEAD)
-    for row in rows:
-        shown.add_row(*(escape(str(cell)) for cell in row))
-    console.print(shown)
-
-
-def _ago(file: Mapping[str, Any]) -> str:
-    """The age of a file as text."""
-    seconds = max(0, int(time.time()) - file["created"])
-    unit, name = next((one for one in _AGES if seconds >= one[0]), _AGES[-1])
-    return f"{seconds // unit} {name} ago"
-
-
-def _size(count: int) -> str:
-    """A number of bytes as text."""
-    for unit, name in _SIZES:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
+def _text(name: str, value: Any) -> str:
+    """A value as text; a time as an age, a number of bytes with its unit."""
+    if name == "created":
+        seconds = max(0, int(time.time()) - value)
+        unit, age = next((one for one in _AGES if seconds >= one[0]), _AGES[-1])
+        return f"{seconds // unit} {age} ago"
+    if name == "bytes":
+        size, short = next((one for one in _SIZES if value >= one[0]), (1, "bytes"))
+        return f"{value / size:.1f} {short}" if size > 1 else f"{value} {short}"
+    return str(value)
 
 
 def _file(container: Container, rows: int) -> dict[str, Any]:

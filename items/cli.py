@@ -109,7 +109,7 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
     Without KEY, all files are read and their checksums verified.
     """
     from colcast.items import ItemTable
-    from colcast.items._inspect import facts, print_facts, print_row, row_of
+    from colcast.items._inspect import facts, row_of
 
     with _errors():
         table = ItemTable(folder)
@@ -118,7 +118,7 @@ def inspect(folder: Path, key: str | None, as_json: bool) -> None:
             table.verify()
         else:
             found = row_of(table, _key(key, table.schema.key_dtype))
-    _show(found, print_facts if key is None else print_row, as_json)
+    _show(found, as_json)
 
 
 @click.group(subcommand_metavar="COMMAND ...")
@@ -164,14 +164,18 @@ def inspect_tables(model: Path, version: int | None, server: str | None, as_json
     With --server, also shows which tables it has mapped, why others are not mapped, and which
     deltas it has applied.
     """
-    from colcast.items._inspect import print_tables, tables_of
+    from colcast.items._inspect import OFFLINE, tables_of
 
     with _errors():
         found = tables_of(model, version, server)
-    _show(found, print_tables, as_json)
+    _show(found, as_json)
+    if server is None and not as_json:
+        click.echo(OFFLINE)
 
 
-def _show(found: dict[str, Any], show: Callable[[Any, Any], None], as_json: bool) -> None:
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    from colcast.items._inspect import show
+
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
