@@ -73,9 +73,6 @@ def measure(
       meters: the meters of the servers.
       options: how to measure.
       tell: prints a line.
-
-    Raises:
-      ValueError: calls failed; the message has the first error.
     """
     rounds: dict[str, list[Recording]] = {one.format: [] for one in series}
     with windows_shown(group, len(series) * options.windows, 0) as begin:

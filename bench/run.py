@@ -72,13 +72,7 @@ class Effort:
 
 
 def run(names: Sequence[str], effort: Effort, folder: Path, console: Console) -> list[Line]:
-    """Measures one group after another, and adds each to the table.
-
-    Raises:
-      ValueError: there are no such rows, or calls failed.
-      RuntimeError: a server refuses a request, or does not start.
-      OSError: a file cannot be written.
-    """
+    """Measures one group after another, and adds each to the table."""
     rows = selected(names)
     make_folder(folder)
     document: list[str] = []

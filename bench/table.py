@@ -113,11 +113,7 @@ USUAL = ("formats", "states", "keys", "transcoding", "batches", "protocols", "en
 
 
 def selected(names: Sequence[str]) -> list[Variant]:
-    """The rows of these parts (`states`) and groups (`formats/wide`), in the table's order.
-
-    Raises:
-      ValueError: there is no such part or group.
-    """
+    """The rows of these parts (`states`) and groups (`formats/wide`), in the table's order."""
     known = dict.fromkeys(name for row in TABLE for name in (row.part, row.name))
     for name in names:
         if name not in known:

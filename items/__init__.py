@@ -6,6 +6,9 @@ rows by their key's hash, `_container` writes the file, `_publish` publishes it 
 all. `_build` runs these steps for tables, for deltas, and for deltas of embedding tables
 (docs/tables.md), which are a model's variables (`_variables`). `_schema` describes a table's
 columns as the model declares them. `_table` reads a table, `_inspect` shows it.
+
+A value that does not fit is an InputError, which names its feature and row; a malformed file, model
+or folder an ItemTableError, which names it.
 """
 
 import importlib

@@ -119,12 +119,7 @@ class Container:
     """
 
     def __init__(self, path: Path, file_format: str) -> None:
-        """Reads the header.
-
-        Raises:
-            ItemTableError: the file does not exist or has another format; the message says which
-                part is wrong.
-        """
+        """Reads the header."""
         self.path = path
         try:
             # Converts to a plain array, since slicing a memmap is slow.

@@ -50,11 +50,7 @@ class Values(NamedTuple):
 
 
 def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> None:
-    """Checks the batch's columns.
-
-    Raises:
-        InputError: the key is not a column, or a feature without a default is missing.
-    """
+    """Checks the batch's columns."""
     if key not in batch:
         there = ", ".join(sorted(map(repr, batch)))
         raise InputError(f"the key is not a column; the columns are {there}", feature=key)
@@ -64,11 +60,7 @@ def check_columns(features: Sequence[ItemFeature], batch: Columns, key: str) -> 
 
 
 def convert(features: Sequence[ItemFeature], batch: Columns, rows: int) -> Iterator[Values]:
-    """Yields every feature's values, or the model's default if the batch lacks the column.
-
-    Raises:
-        InputError: a value does not fit; the message names its feature and row.
-    """
+    """Yields every feature's values, or the model's default if the batch lacks the column."""
     for feature in features:
         yield _given(feature, batch) or _values_of(feature, _absent(feature, rows))
 
@@ -120,11 +112,7 @@ def _filled(feature: ItemFeature, array: Any) -> Any:
 
 
 def _shaped(feature: ItemFeature, array: Any) -> Any:
-    """Reshapes an Arrow array of flat lists to the feature's two or more dimensions.
-
-    Raises:
-        InputError: a row has no values or the wrong number of them.
-    """
+    """Reshapes an Arrow array of flat lists to the feature's two or more dimensions."""
     several = len(feature.shape) > 1 and not feature.is_list
     if not several or not _nested(array.type) or _nested(array.type.value_type):
         return array

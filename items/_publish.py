@@ -48,11 +48,7 @@ def publish_delta(
     metadata: Mapping[str, str],
     tensors: Iterable[Tensor],
 ) -> Path:
-    """Writes a delta in a work folder and publishes it in `folder`, which has `before` deltas.
-
-    Raises:
-        ItemTableError: another delta was published in the meantime.
-    """
+    """Writes a delta in a work folder and publishes it in `folder`, which has `before` deltas."""
     target = folder / _DELTA.format(before + 1)
     numbered = {**metadata, "sequence": str(before + 1)}
     write_container(work / target.name, file_format, numbered, tensors)
@@ -77,11 +73,7 @@ def work_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish(finished: Path, target: Path) -> None:
-    """Renames a finished file or folder, whose files have been synced, to its final name.
-
-    Raises:
-        ItemTableError: the name exists already.
-    """
+    """Renames a finished file or folder, whose files have been synced, to its final name."""
     if finished.is_dir():
         _sync(finished)
     with _locked(target.parent):

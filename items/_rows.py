@@ -51,10 +51,6 @@ def take_rows(schema: Schema, batches: Iterable[Columns], folder: Path, progress
         batches: the batches of the source, each with at least one row.
         folder: a folder to make, which holds the tensors until they are written.
         progress: called after each batch.
-
-    Raises:
-        InputError: a feature without a default is missing, a value does not fit, or two rows have
-            the same key; the message names them.
     """
     spill = _Spill(folder)
     hashes = [_append(schema, {}, spill)]  # makes the tensors even if a delta has no rows

@@ -105,10 +105,6 @@ def features_of_model(model: Path, domain: str) -> tuple[ItemFeature, ...]:
     Args:
         model: the SavedModel's folder, or its base path; the highest version is used.
         domain: `item`, or another domain.
-
-    Raises:
-        ItemTableError: the model was not written by an export, reads no feature of this domain, or
-            two of its signatures declare a feature differently.
     """
     record = _record(model)
     with reading(f"{record}: not what an export writes"):

@@ -40,10 +40,6 @@ def batches_of(
         features: the features to read, by name.
         key: the name of the key.
         separator: separates the values of a list in a CSV cell.
-
-    Raises:
-        InputError: the source cannot be read, or a value does not fit; the message names the file,
-            or the feature and the row.
     """
     if not isinstance(source, str | Path):
         yield from _frames(source)
@@ -74,9 +70,6 @@ def key_type(key: str, feature: ItemFeature | None, columns: Columns) -> str:
         feature: the key as a feature of the model; None if the model does not read it, and the
             first row decides.
         columns: the first batch.
-
-    Raises:
-        InputError: the key is a feature of a type that keys cannot have.
     """
     if feature is not None:
         dtype = feature.feature.dtype

@@ -30,11 +30,7 @@ class Part:
     """
 
     def __init__(self, path: Path) -> None:
-        """Reads the header; rows are read only when they are requested.
-
-        Raises:
-            ItemTableError: the file does not exist, or has another format.
-        """
+        """Reads the header; rows are read only when they are requested."""
         self.container = Container(path, FORMAT)
         metadata, tensors = self.container.metadata, self.container.tensors
         with reading(path):
@@ -90,11 +86,7 @@ class ItemTable:
     """
 
     def __init__(self, folder: str | Path, version: int | None = None) -> None:
-        """Opens a version of the table in a folder; None for the newest.
-
-        Raises:
-            ItemTableError: there is no such version, or one of its files is malformed.
-        """
+        """Opens a version of the table in a folder; None for the newest."""
         self.folder = newest(Path(folder)) if version is None else Path(folder, str(version))
         self.table = Part(self.folder / TABLE_FILE)
         self.schema, metadata = self.table.schema, self.table.container.metadata

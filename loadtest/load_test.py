@@ -36,13 +36,6 @@ def load_test(args: SimpleNamespace, typed: str) -> int:
     Returns:
       0; 1 if answers were wrong, refused or missing, if a threshold was missed, or if a search
       confirmed no rate; 130 if a search was interrupted.
-
-    Raises:
-      ValueError: options do not fit each other, the model or the machine.
-      RuntimeError: no format could be tested, or a server ended.
-      LookupError: a process or page to measure does not exist.
-      OSError: a file cannot be read or written.
-      colcast.client.ColcastError: a server did not answer, or refused.
     """
     # With --json or --junit -, standard output has only that output.
     console = report_console(stderr=args.json or args.junit == STANDARD_OUTPUT)

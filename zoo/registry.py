@@ -47,24 +47,23 @@ def _enough(candidates: features.Candidates, users: Iterator[int], size: int) ->
     raise ValueError(f"no user of MovieLens-100K has {size} unrated movies, only up to 1,662")
 
 
-def _wide(sizes_of_model: wide.Wide) -> ZooModel:
-    def requests(sizes: Sequence[int], seed: int) -> list[Request]:
-        return [
-            next(wide.requests(sizes_of_model, size, seed * 1_000_003 + number))
-            for number, size in enumerate(sizes)
-        ]
+def _seeded(saved_model: Callable[[], Path], request: Callable[[int, int], Request]) -> ZooModel:
+    """A model whose requests are made from N and a seed, which differs for each request."""
 
-    return ZooModel(lambda: wide.ensure(sizes_of_model), requests)
+    def requests(sizes: Sequence[int], seed: int) -> list[Request]:
+        return [request(size, seed * 1_000_003 + at) for at, size in enumerate(sizes)]
+
+    return ZooModel(saved_model, requests)
+
+
+def _wide(model: wide.Wide) -> ZooModel:
+    return _seeded(
+        lambda: wide.ensure(model), lambda size, seed: next(wide.requests(model, size, seed))
+    )
 
 
 def _paper(paper: PaperModel) -> ZooModel:
-    def requests(sizes: Sequence[int], seed: int) -> list[Request]:
-        return [
-            paper.request(size, seed * 1_000_003 + number, SCALE)
-            for number, size in enumerate(sizes)
-        ]
-
-    return ZooModel(lambda: ensure(paper), requests)
+    return _seeded(lambda: ensure(paper), lambda size, seed: paper.request(size, seed, SCALE))
 
 
 MODELS: dict[str, ZooModel] = {

@@ -154,11 +154,7 @@ Compared = Mapping[str, Iterable[tuple[tuple[Request, Request], tuple[Answer, An
 
 
 def agreement(compared: Compared) -> Agreement:
-    """Compares the answers to each request; with several formats, what differs names its format.
-
-    Raises:
-      colcast.client.DecodeError: a response cannot be decoded.
-    """
+    """Compares the answers to each request; with several formats, what differs names its format."""
     refusals: list[Refusal] = []
     alike: list[Refusal] = []
     codes: tuple[Counter[str], Counter[str]] = (Counter(), Counter())

@@ -124,11 +124,7 @@ class Plan:
 
 
 def planned(args: SimpleNamespace, served: Sequence[Served]) -> Plan:
-    """The requested formats; if there are none, all formats of B's export.
-
-    Raises:
-      colcast.client.ColcastError: a server does not answer, or does not have the model.
-    """
+    """The requested formats; if there are none, all formats of B's export."""
     schemas = [_schema(it, args.model) for it in served]
     exports = [
         exported(it.folder, schema, args.signature)

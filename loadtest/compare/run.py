@@ -31,12 +31,6 @@ def compare(args: SimpleNamespace, typed: str) -> int:
 
     Returns:
       0; 1 if only one side answers a request, forms differ, or a threshold was missed.
-
-    Raises:
-      ValueError: options do not fit each other, the model or the machine.
-      RuntimeError: a side does not accept its format, or a folder's model does not load.
-      OSError: a file cannot be read or written.
-      colcast.client.ColcastError: a server does not answer, or does not have the model.
     """
     console = report_console(stderr=args.json)
     make_folder(args.output)

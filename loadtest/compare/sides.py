@@ -52,11 +52,7 @@ class Served:
 
 
 def parse_side(text: str) -> Side:
-    """Reads HOST:PORT, HOST:PORT@VERSION or the path of a folder.
-
-    Raises:
-      ValueError: the text is none of these, or names a folder without a model.
-    """
+    """Reads HOST:PORT, HOST:PORT@VERSION or the path of a folder."""
     folder = Path(text)
     if folder.is_dir():
         if not (_is_model(folder) or any(map(_is_model, folder.glob("[0-9]*")))):
@@ -72,11 +68,7 @@ def parse_side(text: str) -> Side:
 def serving(
     name: str, side: Side, model: str, flags: Sequence[str], tls: Tls | None
 ) -> Iterator[Served]:
-    """Yields the side as a target; a folder is served with these flags until the context ends.
-
-    Raises:
-      colcast.server.ServerFailedError: the folder's model does not load.
-    """
+    """Yields the side as a target; a folder is served with these flags until the context ends."""
     if side.folder is None:
         pid = listening_process(side.address)
         meter = ProcessMeter(pid, side.address) if pid else None
@@ -96,10 +88,6 @@ def series_of(
     """Encodes the data for a target in a format.
 
     Recorded requests stay unchanged, except for the model's name, version and signature.
-
-    Raises:
-      RuntimeError: the model does not accept this format.
-      colcast.client.ServerError: the server does not answer, or does not have the model.
     """
     written, left_out = encoded(target, model, [format_name], data, signature)
     if left_out:

@@ -91,12 +91,7 @@ def at_rate(
 ) -> list[Result]:
     """Sends `rate` requests per second of every series, on the same schedule (exponential gaps).
 
-    Args:
-      series: encoded requests.
-      rate: requests per second.
-      meters: the meters of the servers that can be measured.
-      options: how to measure.
-      progress: called after every window with its measurements.
+    Other arguments are those of `with_clients`.
     """
 
     def window(one: Series, number: int) -> Recording:

@@ -107,11 +107,7 @@ def label(target: Target, format_name: str) -> str:
 
 
 def parse_target(text: str) -> Target:
-    """Reads `HOST:PORT` or `NAME=HOST:PORT`.
-
-    Raises:
-      ValueError: the text has no port, or no host before it.
-    """
+    """Reads `HOST:PORT` or `NAME=HOST:PORT`."""
     name, equals, address = text.rpartition("=")
     host, colon, port = address.rpartition(":")
     if not (host and colon and port.isdigit() and (name or not equals)):
@@ -130,11 +126,6 @@ def prepare(
 
     Leaves out formats that a server refuses or has no signature for. `signature` replaces the
     formats' usual signatures.
-
-    Raises:
-      ValueError: two targets have the same name.
-      RuntimeError: no series is left; the message has the reasons.
-      colcast.client.ServerError: a server does not answer.
     """
     names = [target.name for target in targets]
     if len(set(names)) < len(names):

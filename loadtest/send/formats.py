@@ -65,9 +65,6 @@ def signature_for(schema: ModelSchema, format_name: str, signature: str | None) 
     Column formats call `signature` itself or, if that takes tf.Examples, the signature that the
     exporter made from it. The format late calls the late signature made from it. If `signature` is
     None, all formats test the signature from which the exporter made `columnar`.
-
-    Raises:
-      colcast.client.SchemaError: the model has no such signature.
     """
     if FORMATS[format_name] is None:
         return None
@@ -109,13 +106,7 @@ def source_of(schema: ModelSchema, columnar: str = "columnar") -> str | None:
 
 
 def encode(client: RankingClient, format_name: str, data: RequestData) -> Request:
-    """Encodes the data as a request in a format.
-
-    Raises:
-      ValueError: the data lacks the form that the format needs.
-      colcast.client.SchemaError: the served model has no signature for this format.
-      colcast.client.InputError: the data does not fit the model.
-    """
+    """Encodes the data as a request in a format."""
     if data.only_recorded and format_name != "recorded":
         raise ValueError(f"{data.only_recorded}; it can be sent only as recorded")
     if format_name == "elwc":
@@ -140,11 +131,7 @@ def _examples(client: RankingClient, data: RequestData) -> Sequence[bytes]:
 
 
 def parse_formats(text: str) -> list[str]:
-    """Reads `example,columnar,late`.
-
-    Raises:
-      ValueError: one of the names is unknown.
-    """
+    """Reads `example,columnar,late`."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
@@ -164,10 +151,6 @@ def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
     """A call of Regress or Classify for N serialized tf.Examples.
 
     Features that are equal in all examples become the context.
-
-    Raises:
-      colcast.client.SchemaError: the model has no signature that Regress or Classify can run.
-      colcast.client.InputError: the bytes are not a tf.Example.
     """
     signature = scoring_signature(schema)
     context, items = split_shared(examples)
@@ -183,11 +166,7 @@ def elwc_request(schema: ModelSchema, examples: Sequence[bytes]) -> Request:
 
 
 def scoring_signature(schema: ModelSchema) -> Signature:
-    """The signature for Regress or Classify, preferably the one that Predict uses for tf.Examples.
-
-    Raises:
-      colcast.client.SchemaError: there is no such signature.
-    """
+    """The signature for Regress or Classify, if possible the one that Predict uses for examples."""
     found = [one for one in schema.signatures.values() if _scores(one)]
     if not found:
         raise SchemaError(

@@ -51,10 +51,6 @@ def generated(
       signature: the signature whose inputs are generated; None for the columnar one.
       ids: the upper bound of integers.
       accepts: whether the model accepts a request.
-
-    Raises:
-      colcast.client.SchemaError: the model has no such signature, or no columnar one.
-      ValueError: a pattern matches no feature.
     """
     late = signature_for(schema, "late", signature) or "columnar_late"
     features = _columns(schema, signature).features

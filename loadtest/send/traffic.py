@@ -23,10 +23,6 @@ def recorded_examples(path: Path, request_id: str, limit: int) -> list[RequestDa
       path: a TFRecord file of tf.Examples.
       request_id: the feature that identifies a request; it is also sent, as recorded.
       limit: the largest number of requests.
-
-    Raises:
-      ValueError: the file is not a TFRecord file, or a record is not a tf.Example or lacks this
-          feature.
     """
     records = enumerate(read_records(path))
     grouped = groupby(records, key=lambda record: _request_id(path, record, request_id))
@@ -44,9 +40,6 @@ def recorded_requests(path: Path, limit: int) -> list[RequestData]:
       path: a TFRecord file of tensorflow.serving.PredictRequests, or of PredictionLogs, such as a
         server's request log.
       limit: the largest number of requests.
-
-    Raises:
-      ValueError: the file is not a TFRecord file, or a record contains no PredictRequest.
     """
     found = []
     for number, record in enumerate(islice(read_records(path), limit)):
@@ -128,11 +121,6 @@ def load(args: Any, connect: Callable[[], RankingClient]) -> list[RequestData]:
       args: the options of `options.traffic_options`, and maybe `signature`, whose inputs are
         generated; None for the columnar one.
       connect: makes a client for the served model, for sources that need one.
-
-    Raises:
-      ValueError: the source does not exist, or its content is malformed.
-      OSError: a file cannot be read.
-      colcast.client.SchemaError: the source is `generated`, but the model has no columns.
     """
     if args.distinct < 1:
         raise ValueError(f"expected at least 1 distinct request, got {args.distinct}")
@@ -155,11 +143,7 @@ def load(args: Any, connect: Callable[[], RankingClient]) -> list[RequestData]:
 
 
 def zoo_requests(name: str, sizes: Sequence[int], seed: int) -> list[RequestData]:
-    """Makes requests for a model of the zoo, with tf.Examples that TensorFlow itself writes.
-
-    Raises:
-      ValueError: there is no such model.
-    """
+    """Makes requests for a model of the zoo, with tf.Examples that TensorFlow itself writes."""
     # Imported here because only this function needs TensorFlow.
     from colcast.zoo.examples import serialize_request
     from colcast.zoo.registry import MODELS

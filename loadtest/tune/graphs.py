@@ -92,11 +92,6 @@ def run(options: SimpleNamespace) -> int:
 
     Returns:
       0; 1 if no rewrite may be served or none saves anything; then no file is written.
-
-    Raises:
-      RuntimeError: the model accepts no format, or the server does not start.
-      OSError: a file cannot be written.
-      colcast.client.ColcastError: the server refuses a request.
     """
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)

@@ -63,12 +63,6 @@ def run(options: SimpleNamespace) -> int:
 
     Returns:
       0; 1 if no setting meets the target; 130 if it was interrupted.
-
-    Raises:
-      ValueError: options that do not fit the model.
-      RuntimeError: the model has no such format, or the server does not start.
-      OSError: a file cannot be read or written.
-      colcast.client.ColcastError: the server refuses a request.
     """
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)
@@ -95,11 +89,7 @@ def served(options: SimpleNamespace, *flags: str) -> ServerProcess:
 
 
 def prepared(options: SimpleNamespace) -> Sequence[Request]:
-    """The requests in the options' format, after the model has answered each once.
-
-    Raises:
-      RuntimeError: the model does not accept that format.
-    """
+    """The requests in the options' format, after the model has answered each once."""
     with served(options) as server:
         target = Target("", server.target)
         data = traffic.load(options, lambda: target.client(options.model, _TIMEOUT_SECONDS))
@@ -116,11 +106,7 @@ def _tuned(
     pairs: Sequence[Sequence[str]],
     console: Console,
 ) -> Tuned:
-    """Climbs from setting to setting; after an interrupt, returns the result so far.
-
-    Raises:
-      colcast.server.ServerFailedError: the server does not start with a setting.
-    """
+    """Climbs from setting to setting; after an interrupt, returns the result so far."""
     sla = Sla(95, options.sla_p95) if options.sla_p95 else Sla(99, options.sla_p99)
     budget = Budget(60 * options.max_minutes) if options.max_minutes else UNLIMITED
     windows: dict[tuple[float, ...], list[Window]] = {}

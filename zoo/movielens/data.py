@@ -7,7 +7,6 @@ installed. The data stays under the work directory, because its terms forbid red
 import csv
 import io
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -70,16 +69,10 @@ def load(work_dir: Path) -> MovieLens:
     Raises:
       RuntimeError: the wheel cannot be downloaded, or is not the expected one.
     """
-    path = wheel(_WHEEL, work_dir / "wheel")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            users, movies, ratings = (
-                archive.read(_TABLES + table).decode("utf-8") for table in ("user", "item", "inter")
-            )
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise RuntimeError(
-            f"{path} does not hold MovieLens-100K ({error}): delete it and try again"
-        ) from error
+    with wheel(_WHEEL, work_dir / "wheel", "MovieLens-100K") as archive:
+        users, movies, ratings = (
+            archive.read(_TABLES + table).decode("utf-8") for table in ("user", "item", "inter")
+        )
     return parse(users, movies, ratings)
 
 

