@@ -45,8 +45,6 @@ SUBCOMMANDS = {
     "tables": Subcommand(
         "colcast.items.cli:tables", "items", "change rows of embedding tables while they are served"
     ),
-    "encode": Subcommand("colcast.client.text_cli:encode", None, "write vectors of a file's lines"),
-    "rerank": Subcommand("colcast.client.text_cli:rerank", None, "rank a file's lines for a query"),
     "loadtest": Subcommand("colcast.loadtest.cli", "loadtest", "compare formats under load"),
     "compare": Subcommand(
         "colcast.loadtest.compare.cli", "loadtest", "compare the answers of two servers or models"
@@ -59,6 +57,8 @@ SUBCOMMANDS = {
 REMOVED = {
     "capacity": "measure one replica with `colcast loadtest --find-max` and divide the rate by it"
     " (docs/scale.md, How many replicas)",
+    "encode": "call TextClient.encode with a file's lines (docs/text.md)",
+    "rerank": "call TextClient.rank with a file's lines (docs/text.md)",
     "rank": "call RankingClient, which takes the rows of a file (docs/client.md, Rows of a file)",
 }
 

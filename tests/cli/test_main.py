@@ -108,8 +108,8 @@ def test_the_documented_formats_exist(capsys):
         (["capacity", "--rate", "9"], "colcast: 'capacity' was removed: measure one replica with"),
         (["--verion"], "colcast: No such option '--verion'. Did you mean '--version'?"),
         (["rank", "--items", "a"], "colcast: 'rank' was removed: call RankingClient, which takes"),
-        (["encode", "--sever", "a"], "colcast encode: No such option '--sever'. (Did you mean"),
-        (["encode", "-"], "colcast encode: Missing option '--server'"),
+        (["tune", "--modle", "a"], "colcast tune: No such option '--modle'. Did you mean"),
+        (["rerank", "a"], "colcast: 'rerank' was removed: call TextClient.rank"),
         (["export", "--saved-model", "a"], "colcast export: Missing option '--output'"),
         (["export", "--max-relative-difference", "x"], "colcast export: Invalid value for '--max-"),
         (["export", "--tolerance", "0"], "colcast export: --tolerance was removed: --max-relative"),
@@ -137,8 +137,8 @@ def test_a_wrong_command_line_ends_with_2_and_a_readable_line(capsys, args, mess
 
 
 def test_options_may_be_spelt_with_underscores(capsys):
-    assert main(["encode", "-", "--server", "127.0.0.1:1", "--timeout_seconds", "x"]) == 2
-    assert "Invalid value for '--timeout-seconds': 'x' is not" in capsys.readouterr().err
+    assert main(["tune", "--max_minutes", "x"]) == 2
+    assert "Invalid value for '--max-minutes': 'x' is not" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,12 @@ def test_serve_hands_flags_to_the_server():
     assert "--model_base_path" in done.stdout
 
 
-def test_an_interrupt_is_one_line():
+def test_an_interrupt_is_one_line(tmp_path: Path):
     """The interrupt comes while the client waits for a server that sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = f"127.0.0.1:{silent.getsockname()[1]}"
-        command = [COLCAST, "encode", __file__, "--server", server, "--timeout-seconds", "60"]
+        command = [COLCAST, "loadtest", "--target", server, "--model", "m", "--rate", "1"]
+        command += ["--output", str(tmp_path)]
         started = subprocess.Popen(
             command,
             stderr=subprocess.PIPE,
@@ -215,16 +216,16 @@ def test_an_interrupt_is_one_line():
             # a background shell makes its children ignore interrupts
             preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
-        with started as encode:
+        with started as waiting:
             silent.accept()
             # repeat, because gRPC swallows an interrupt raised within its own code
-            while encode.poll() is None:
-                encode.send_signal(signal.SIGINT)
+            while waiting.poll() is None:
+                waiting.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    encode.wait(timeout=5)
-            output = encode.stderr.read() if encode.stderr else ""
-    assert encode.returncode == 128 + signal.SIGINT
-    assert output.strip() == "colcast encode: interrupted"
+                    waiting.wait(timeout=5)
+            output = waiting.stderr.read() if waiting.stderr else ""
+    assert waiting.returncode == 128 + signal.SIGINT
+    assert output.strip() == "colcast loadtest: interrupted"
 
 
 BASH = r"""
@@ -237,7 +238,7 @@ complete_line() {
 }
 complete_line "colcast lo"
 complete_line "colcast export --sav"
-complete_line "colcast encode --pooling c"
+complete_line "colcast completion z"
 complete_line "colcast serve --model_base"
 """
 
@@ -256,7 +257,7 @@ def test_bash_completes_subcommands_options_and_values(tmp_path):
     assert completed.stdout.splitlines() == [
         "loadtest",
         "--saved-model",
-        "cls",
+        "zsh",
         "--model_base_path",
     ]
 

@@ -5,7 +5,6 @@ way, so it is known by its name or its method, or by columns that were made from
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
-from colcast.client import InputError, ModelSchema, SchemaError, Target, text_cli
+from colcast.client import InputError, ModelSchema, SchemaError, Target
 from colcast.client.columns._inputs import Rows
 from colcast.client.columns._inputs_examples import Examples
 from colcast.client.request._prepared import PreparedItems
@@ -117,13 +115,3 @@ def test_the_loadtest_sends_texts(name: str | None) -> None:
     called = signature_for(SCHEMA, "columnar", name)
     found = sent(Rows(data.items, data.user), "columnar", signature=called)
     assert found == encoded(*data.items["text"])
-
-
-def test_an_output_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path) -> None:
-    texts = tmp_path / "texts"
-    texts.write_text("one")
-    output = tmp_path / "none" / "vectors.npy"
-    arguments = [str(texts), "--server", "127.0.0.1:1", "--output", str(output)]
-    found = CliRunner().invoke(text_cli.encode, arguments)
-    assert found.exit_code == 1
-    assert f"Error: [Errno 2] No such file or directory: '{output}'" in found.output

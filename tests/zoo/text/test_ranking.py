@@ -1,10 +1,7 @@
 """The ranking of titles by the cross-encoder."""
 
-import json
-
 import numpy as np
 import pytest
-from colcast.cli.main import main as colcast
 from colcast.client import AsyncTextClient, InputError, TextClient
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
@@ -89,16 +86,6 @@ def test_titles_must_be_a_list():
         pytest.raises(InputError, match="titles must be a list of texts, got 'one title'"),
     ):
         client.rank(QUERY, "one title")
-
-
-def test_colcast_rerank_prints_the_best_lines(address, expected, capsys, tmp_path):
-    (tmp_path / "titles.txt").write_text("\n".join(TITLES) + "\n")
-    arguments = ["rerank", str(tmp_path / "titles.txt"), "--server", address, "--query", QUERY]
-    assert colcast([*arguments, "--json", "--top", "2"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    best = np.argsort(-expected(QUERY, TITLES))[:2]
-    assert [row["line"] - 1 for row in rows] == best.tolist()
-    assert [row["title"] for row in rows] == [TITLES[n] for n in best]
 
 
 PAIRS = [(f"oil story {number}", f"oil {number}") for number in range(50)]

@@ -5,7 +5,6 @@ import asyncio
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.cli.main import main as colcast
 from colcast.client import AsyncTextClient, InputError, ServerError, TextClient
 from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
@@ -160,12 +159,3 @@ async def test_the_asyncio_client_answers_the_same(sizes_address):
     async with AsyncTextClient(sizes_address, "absent", batch_tokens=1) as client:
         with pytest.raises(ServerError, match="absent"):
             await client.encode(texts)
-
-
-def test_colcast_encode_writes_an_array(sizes_address, tmp_path):
-    (tmp_path / "texts.txt").write_text("one\n\nthree\n")
-    output = tmp_path / "vectors.npy"
-    arguments = ["encode", str(tmp_path / "texts.txt"), "--server", sizes_address]
-    arguments += ["--model", "sizes", "--output", str(output)]
-    assert colcast(arguments) == 0
-    assert np.load(output)[:, 0].tolist() == [3, 0, 5]
