@@ -19,7 +19,7 @@ from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
 from colcast.export.graph._requests import Requests
 from colcast.export.graph._signature import Signature
-from colcast.export.rows import Walk
+from colcast.export.rows import Fact, Walk
 from colcast.export.rows._independence import Independence, judge
 
 
@@ -164,12 +164,14 @@ class Cut:
         The rule is applied to the stages as they are written, because split products are tensors
         that the columnar signature does not have.
         """
-        found = {}
+        found, facts = {}, dict[str, Fact]()
         for domain, stage in self._stages.items():
-            states = dict(zip(stage.outputs, self.boundary.states[domain], strict=True))
-            found[domain] = judge(stage.facts, {k: stage.name(t) for k, t in states.items()})
+            names = map(stage.name, self.boundary.states[domain])
+            states = dict(zip(stage.outputs, names, strict=True))
+            found[domain] = judge(stage.facts, states)
+            facts |= {key: stage.facts[tensor] for key, tensor in states.items()}
         pair, known = self._written[PAIR], self._session.graph
-        given = rows_of_pair(pair.inputs, self.domains, self._prefixes[PAIR], known)
+        given = rows_of_pair(pair.inputs, self.domains, self._prefixes[PAIR], known, facts)
         tensors = [*pair.outputs.values(), *pair.inputs.values()]
         graph = self._graph.with_nodes(pair.added().node, tensors)
         found[PAIR] = judge(Walk(graph, self._session, given).facts, pair.outputs)

@@ -1,6 +1,7 @@
 """Writes the last stage: the ops that read the domains' states and score candidates."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import tensorflow as tf
@@ -36,17 +37,31 @@ def rows_keys(domains: Iterable[str]) -> list[str]:
 
 
 def rows_of_pair(
-    inputs: Mapping[str, str], domains: Collection[str], prefix: str, graph: tf.Graph
+    inputs: Mapping[str, str],
+    domains: Collection[str],
+    prefix: str,
+    graph: tf.Graph,
+    states: Mapping[str, Fact],
 ) -> dict[str, Fact]:
-    """Facts about each input tensor of the last stage in a run with several users."""
+    """Facts about each input tensor of the last stage in a run with several users.
+
+    Args:
+        inputs: the input tensors by key.
+        domains: the domains with a stage.
+        prefix: the prefix of the stage's nodes.
+        graph: the graph with the tensors.
+        states: facts about the states in their stages, by key.
+    """
     columns, found = dict(inputs), dict[str, Fact]()
     for domain in domains:
-        states = {key: columns.pop(key) for key in inputs if key.startswith(f"{domain}_state/")}
+        own = {key: columns.pop(key) for key in inputs if key.startswith(f"{domain}_state/")}
+        rows = R if domain == ITEM else (f"rows:{domain}",)
+        found |= rows_of(own, graph, rows=rows, lists=False)
+        for key, (role, name) in ((key, states[key].role) for key in own if key in states):
+            if role == "counts":
+                found[own[key]] = replace(found[own[key]], of=f"counts:?{name}")
         if domain == ITEM:
-            found |= rows_of(states, graph, lists=False)
             continue
-        rows = (f"rows:{domain}",)
-        found |= rows_of(states, graph, rows=rows, lists=False)
         index = Fact("ids", (R,), of=rows)
         found |= {
             columns.pop(index_key(domain)): index,

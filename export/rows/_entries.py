@@ -97,14 +97,13 @@ def _of_a_list(op: Op) -> Fact | None:
     """Where lists have entries: positions less than lengths. Lengths: the ends less the starts."""
     if op.type not in ("Less", "Sub"):
         return None
-    one, other = op.ins
-    kind, name = other.role
-    if op.type == "Sub" and (one.of, other.of) == (f"ends:{name}", f"starts:{name}"):
-        return Fact("rows", (R,), one.pads | other.pads, of=f"lengths:{name}")
-    longest: Axis = (f"longest:{name}",)
-    fit = one.axes == (longest,) and other.axes == (R, ())
-    if op.type == "Less" and fit and (one.of, kind) == ("positions:", "lengths"):
-        return Fact("rows", (R, longest), other.pads, of=f"mask:{name}")
+    (role, _), (of, name) = (fact.role for fact in op.ins)
+    pads, longest = op.ins[0].pads | op.ins[1].pads, (f"longest:{name}",)
+    if (op.type, role, of, op.ins[0].role[1]) == ("Sub", "ends", "starts", name):
+        return Fact("rows", (R,), pads, of=f"lengths:{name}")
+    fit = [fact.axes for fact in op.ins] == [(longest,), (R, ())]
+    if fit and (op.type, role, of) == ("Less", "positions", "lengths"):
+        return Fact("rows", (R, longest), pads, of=f"mask:{name}")
     return None
 
 
@@ -120,7 +119,7 @@ _WHOLE = (tf.int32, tf.int64)
 @rule("Cast")
 def cast(op: Op) -> Fact:
     """Numbers that do not fit into a small integer are cast otherwise in vector registers."""
-    source, target = (op.operation.get_attr(f"{end}T") for end in ("Src", "Dst"))
+    source, target = op.attr("SrcT"), op.attr("DstT")
     if source in _WHOLE and target in _WHOLE:
         return op.ins[0]
     small = source.is_floating and target.is_integer and target not in _WHOLE

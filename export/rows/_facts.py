@@ -99,6 +99,12 @@ def mixed(why: str) -> Fact:
     return Fact("mixed", why=why)
 
 
+def declared(shape: Iterable[int | None], name: str) -> Fact:
+    """The fact of a tensor that is the same in every run; its name names unknown sizes."""
+    each = enumerate(shape)
+    return Fact("fixed", tuple((f"?{name}/{n}",) if m is None else dim(m) for n, m in each))
+
+
 def dim(*factors: Factor) -> Axis:
     """A dimension with these factors; multiplies adjacent numbers and drops ones."""
     made: list[Factor] = []
@@ -178,12 +184,10 @@ def paired(one: Axis, other: Axis) -> frozenset[str]:
         Mixes: they may belong to different rows.
     """
     found = [name.partition(":")[2] for name in names([one, other]) if name[:9] == "elements:"]
-    if len(found) < 2:
+    if len({name.partition(_STEP)[0] for name in found}) < 2:
         raise Mixes("different rows meet")
     (a, *steps), (b, *more) = (name.split(_STEP) for name in found)
     unsure = f"cannot tell whether {a.lstrip('?')} and {b.lstrip('?')}{UNSURE}"
-    if a == b:
-        raise Mixes("different rows meet")
     if len(one) != 1 or len(other) != 1 or "?" in a[0] + b[0] or steps != more:
         raise Mixes(unsure)
     return frozenset([f"?{unsure}"])

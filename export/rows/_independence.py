@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._facts import UNSURE, Axis, Fact, R, dim, mixed, verdict
+from colcast.export.rows._facts import UNSURE, Axis, Fact, R, declared, dim, mixed, verdict
 from colcast.export.rows._walk import Walk
 
 _LENGTH = "/length"
@@ -82,9 +82,7 @@ def shared(columns: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
         shape = graph.get_tensor_by_name(tensor).shape
         found[tensor] = mixed(f"the rank of {name!r} is unknown")
         if shape.rank is not None:
-            each = enumerate(shape)
-            sizes = [(f"?column {name}/{n}",) if size is None else dim(size) for n, size in each]
-            found[tensor] = Fact("fixed", tuple(sizes))
+            found[tensor] = declared(shape, f"column {name}")
     return found
 
 

@@ -1,9 +1,7 @@
 """Entries looked up or chosen, sparse and ragged tensors, and segments of rows."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-import tensorflow as tf
 from colcast.export.rows._entries import reduced
 from colcast.export.rows._facts import (
     FILLED,
@@ -11,6 +9,7 @@ from colcast.export.rows._facts import (
     Fact,
     R,
     chosen,
+    declared,
     derived,
     dim,
     elements,
@@ -39,8 +38,9 @@ def gather(op: Op) -> Fact:
     if table.kind == "size" and len(ids.axes) < 2:
         kept = tuple(table.sizes[index] for index in op.numbers(1))
         return Fact("size", (dim(len(kept)),) if ids.axes else (), sizes=kept)
-    if op.type == "ResourceGather":
-        table = _variable(op)
+    if op.type == "ResourceGather":  # of a variable, which the output's static shape describes
+        require(table.kind == "fixed" and not batched, "rows choose the table")
+        table = declared([None, *op.operation.outputs[0].shape[len(ids.axes) :]], op.name)
     number %= len(table.axes)
     batched += len(ids.axes) if batched < 0 else 0
     made = (*table.axes[:number], *ids.axes[batched:], *table.axes[number + 1 :])
@@ -53,18 +53,6 @@ def gather(op: Op) -> Fact:
     for one, other in zip(table.axes[:batched], ids.axes[:batched], strict=True):
         pads |= equal(one, other)[1]
     return values([table, ids], made, pads)
-
-
-def _variable(op: Op) -> Fact:
-    """The fact of the variable that a resource holds."""
-    held, made = op.operation.inputs[0].op, op.operation.outputs[0].shape
-    shape = tf.TensorShape(held.get_attr("shape") if held.type == "VarHandleOp" else None)
-    if shape.rank is None and made.rank is not None:
-        shape = tf.TensorShape([None, *made[len(op.ins[1].axes) :]])
-    known = op.ins[0].kind == "fixed" and shape.rank is not None and not op.attr("batch_dims")
-    require(known, "the rank of the table is unknown")
-    axes = [op.derived([], n) if each is None else dim(each) for n, each in enumerate(shape)]
-    return Fact("fixed", tuple(axes))
 
 
 @rule("GatherNd")
@@ -124,13 +112,17 @@ def where(op: Op) -> Fact:
     return Fact("indices", (part, rank), pads, of=R)
 
 
+def _listed(part: Axis, size: Axis, pads: frozenset[str] = frozenset()) -> list[Fact]:
+    """The indices, values and dense shape of a sparse tensor with one list per row."""
+    indices, held = Fact("indices", (part, (2,)), pads, of=R), Fact("rows", (part,), pads)
+    return [indices, held, sizes([R, size])]
+
+
 def handed_over(role: str, name: str) -> Fact:
     """The fact about a tensor that the converter made from the columns of a list feature."""
-    if role == "indices":
-        return Fact("indices", (elements(name), (2,)), of=R)
-    if role == "shape":
-        return sizes([R, (f"longest:{name}",)])
-    return Fact("splits", ((f"splits:{name}",),), of=f"splits:{name}")
+    if role == "splits":
+        return Fact("splits", ((f"splits:{name}",),), of=f"splits:{name}")
+    return _listed(elements(name), (f"longest:{name}",))[{"indices": 0, "shape": 2}[role]]
 
 
 def _sparse(op: Op, indices: int, held: int, shape: int) -> tuple[Fact, Fact, list[Axis]]:
@@ -192,17 +184,13 @@ def sparse_slice(op: Op) -> list[Fact]:
     """Lists from a position on, cut to a length."""
     fact, held, found = _sparse(op, 0, 1, 2)
     start, (rows, wanted) = op.numbers(3), op.entries(4)
-    every = rows == R or (rows and not names([rows]) and count(rows) > 2**30)
+    every = rows == R or count(rows or ()) > 2**30
     fits = every and wanted and start[0] == 0 <= start[1] and len(found) == 2 and not fact.sizes
     require(fits, "rows are sliced")
     step = f"[{start[1]}:{wanted}]"
     part = elements(chosen(list_of(fact.axes[0]), step))
-    more = lists_in([wanted])
-    return [
-        replace(fact, axes=(part, fact.axes[1]), pads=fact.pads | more),
-        Fact("rows", (part,), held.pads | more),
-        sizes([R, derived([found[1], wanted], f"{found[1]}{step}")]),
-    ]
+    size = derived([found[1], wanted], f"{found[1]}{step}")
+    return _listed(part, size, held.pads | lists_in([wanted]))
 
 
 @rule("SparseTensorDenseMatMul")
@@ -233,60 +221,48 @@ def cross(op: Op) -> list[Fact]:
     pads = fixed(fact for fact in others if len(fact.axes) != 2)
     pads = pads.union(lists_in(one for fact in dense for one in fact.axes))
     pads = pads.union(*(fact.pads for fact in (*sparse, *dense)))
-    part = elements(f"?{op.name}")
-    size: Axis = (f"longest:?{op.name}",)
-    if not sparse and not names(fact.axes[1] for fact in dense):
-        size = dim(*flat(fact.axes[1] for fact in dense))
-        part = dim(*R, *size)
-    indices = Fact("indices", (part, (2,)), pads, of=R)
-    return [indices, Fact("rows", (part,), pads), sizes([R, size])]
+    if sparse or names(fact.axes[1] for fact in dense):
+        return _listed(elements(f"?{op.name}"), (f"longest:?{op.name}",), pads)
+    size = dim(*flat(fact.axes[1] for fact in dense))
+    return _listed(dim(*R, *size), size, pads)
 
 
 @rule("StringSplitV2", "StringSplit")
 def split_strings(op: Op) -> list[Fact]:
-    text, name = op.ins[0].plain(), f"?{op.name}"
+    text = op.ins[0].plain()
     require(text.axes == (R,), "it is unknown which rows the strings belong to")
     pads = text.pads | fixed(op.ins[1:])
-    words = Fact("rows", (elements(name),), pads)
-    return [replace(handed_over("indices", name), pads=pads), words, handed_over("shape", name)]
+    return _listed(elements(f"?{op.name}"), (f"longest:?{op.name}",), pads)
 
 
-_SPARSE = ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+_SEGMENTS = [f"SparseSegment{how}" for how in ("Sum", "Mean", "SqrtN")]
+_SEGMENTS += [f"{op}WithNumSegments" for op in _SEGMENTS]
+_SEGMENTS += [f"Segment{how}" for how in ("Sum", "Max", "Min", "Prod", "Mean")]
+_SEGMENTS += [f"UnsortedSegment{how}" for how in ("Sum", "Max", "Min", "Prod")]
 
 
-@rule(*_SPARSE, *(f"{op}WithNumSegments" for op in _SPARSE))
-def sparse_segments(op: Op) -> Fact:
-    """Looks up rows of a table and combines them by segment."""
-    data, ids, rows = op.ins[:3]
-    if ids.kind == "ids":
-        held = replace(data.plain(), pads=data.pads | _into(ids, data.axes[0]))
-        return _by_rows(op, [held], ids.axes, rows, data.axes[1:])
-    apart(*data.axes)
-    return _by_rows(op, [data, ids], ids.axes, rows, data.axes[1:])
-
-
-@rule(*(f"Segment{how}" for how in ("Sum", "Max", "Min", "Prod", "Mean")))
-@rule(*(f"UnsortedSegment{how}" for how in ("Sum", "Max", "Min", "Prod")))
+@rule(*_SEGMENTS)
 def segments(op: Op) -> Fact:
-    return _by_rows(op, op.ins[:1], op.ins[0].axes[:1], op.ins[1], op.ins[0].axes[1:])
-
-
-def _by_rows(
-    op: Op, facts: Sequence[Fact], along: Sequence[Axis], rows: Fact, rest: Sequence[Axis]
-) -> Fact:
-    """Combines the entries of each row; every row needs one, or the number of rows is given."""
-    one_each = rows.kind == "ids" and rows.of == R and len(rows.axes) == len(along) == 1
-    require(one_each, "segments may differ from rows")
-    _, pads = equal(rows.axes[0], along[0])
+    """Combines the entries of each row, or rows of a table that they look up."""
+    data, *ids, rows = op.ins[: 2 + op.type.startswith("Sparse")]
+    held, along = [data, *ids], (*ids, data)[0].axes
+    if ids and ids[0].kind == "ids":
+        held = [replace(data.plain(), pads=data.pads | _into(ids[0], data.axes[0]))]
+    elif ids:
+        apart(*data.axes)
+    one_each = rows.kind == "ids" and rows.of == R and len(rows.axes) == 1
+    require(one_each and (not ids or len(along) == 1), "segments may differ from rows")
     if "NumSegments" in op.type or op.type.startswith("Unsorted"):
+        # Then rows without entries have a segment, too.
         of_rows = op.entries(len(op.ins) - 1) == [R]
         require(of_rows, "the number of segments is not the number of rows")
     else:
         every_row_has_one = str(rows.axes[0][0]).endswith(chosen("", FILLED))
         require(every_row_has_one, "trailing rows without entries would be missing")
-    made = values(facts, (along[0], *rest))
-    pads |= made.pads | rows.pads | lists_in([rows.axes[0], along[0]])
-    return replace(made, axes=(R, *rest), pads=pads, same=False)
+    made = values(held, (along[0], *data.axes[1:]))
+    pads = made.pads | rows.pads | equal(rows.axes[0], along[0])[1]
+    pads |= lists_in([rows.axes[0], along[0]])
+    return replace(made, axes=(R, *data.axes[1:]), pads=pads, same=False)
 
 
 @rule("DenseBincount")
@@ -301,24 +277,17 @@ def count_values(op: Op) -> Fact:
 @rule("RaggedTensorToTensor")
 def ragged_to_dense(op: Op) -> Fact:
     """Makes each list a row, which is filled up to the longest or cut to a given length."""
-    name, pads = _partition(op)
-    held = op.ins[1].plain()
-    pads |= equal(held.axes[0], elements(name))[1]
+    kinds, last, held = op.attr("row_partition_types"), op.ins[-1], op.ins[1].plain()
+    role, name = last.role
+    if kinds != [b"ROW_SPLITS"] or role != "splits":  # by the row of each entry
+        by_row = kinds == [b"FIRST_DIM_SIZE", b"VALUE_ROWIDS"] and last.kind == "ids"
+        one_list = by_row and last.of == R and op.entries(3) == [R]
+        require(one_list, "lists are ragged in several dimensions")
+        name = list_of(last.axes[0])
     wanted: list[Axis | None] = op.entries(0) if op.ins[0].axes else [None, None]
     of_rows = wanted[0] in (None, R) and len(wanted) > 1
     require(_SORTED not in name, "the order of a row's entries may depend on other rows")
     require(of_rows, "the output may have another number of rows")
     size = (f"longest:{name}",) if wanted[1] is None else wanted[1]
-    return values([held], (R, size, *held.axes[1:]), pads | fixed(op.ins[2:3]))
-
-
-def _partition(op: Op) -> tuple[str, frozenset[str]]:
-    """The list whose entries a ragged tensor has, by row splits or by the row of each entry."""
-    kinds = [kind.decode() for kind in op.attr("row_partition_types")]
-    last = op.ins[-1]
-    role, name = last.role
-    if kinds == ["ROW_SPLITS"] and role == "splits":
-        return name, last.pads
-    by_row = kinds == ["FIRST_DIM_SIZE", "VALUE_ROWIDS"] and last.kind == "ids" and last.of == R
-    require(by_row and op.entries(3) == [R], "lists are ragged in several dimensions")
-    return list_of(last.axes[0]), last.pads
+    pads = last.pads | equal(held.axes[0], elements(name))[1] | fixed(op.ins[2:3])
+    return values([held], (R, size, *held.axes[1:]), pads)

@@ -56,35 +56,30 @@ def regrouped(
         Mixes: the order of the factors does not show that each entry keeps its row.
     """
     require(list(wanted).count(None) < 2, "several sizes are unknown")
-    factors = list(dim(*factors))
-    rows = next((n + 1 for n, factor in enumerate(factors) if has_rows((factor,))), len(factors))
-    if None not in wanted and any(str(factor)[0] == "?" for factor in factors[rows:]):
+    rest = list(dim(*factors))
+    rows = next((n + 1 for n, factor in enumerate(rest) if has_rows((factor,))), len(rest))
+    if None not in wanted and any(str(factor)[0] == "?" for factor in rest[rows:]):
         others = list(dim(*flat(wanted)))
-        if others[:rows] == factors[:rows] and not has_rows(tuple(others[rows:])):
+        if others[:rows] == rest[:rows] and not has_rows(tuple(others[rows:])):
             # Each row has as many entries as before, in their order.
-            return tuple(each or () for each in wanted), lists_in([(*factors[rows:], *others)])
-    at = list(wanted).index(None) if None in wanted else len(wanted)
-    front, rest = _taken(factors, wanted[:at])
-    behind, rest = _taken(rest[::-1], [(each or ())[::-1] for each in wanted[:at:-1]])
-    middle = [dim(*rest[::-1])]
-    if None not in wanted:
-        require(middle.pop() == (), "the rows of entries are unknown")
-    return (*front, *middle, *(each[::-1] for each in reversed(behind))), frozenset()
+            return tuple(each or () for each in wanted), lists_in([(*rest[rows:], *others)])
+    at = [*wanted, None].index(None)
+    rest = _behind(flat(wanted[:at]), rest)
+    rest = _behind(flat(wanted[at:])[::-1], rest[::-1])[::-1]
+    require(None in wanted or not rest, "the rows of entries are unknown")
+    return tuple(dim(*rest) if each is None else each for each in wanted), frozenset()
 
 
-def _taken(
-    factors: Sequence[Factor], wanted: Sequence[Axis | None]
-) -> tuple[list[Axis], list[Factor]]:
-    """The first factors, grouped as wanted, and the rest."""
+def _behind(wanted: Sequence[Factor], factors: Sequence[Factor]) -> list[Factor]:
+    """The factors behind those that are wanted."""
     rest = list(factors)
-    for factor in flat(wanted):
+    for factor in wanted:
         first = rest.pop(0) if rest else None
-        if isinstance(first, int) and isinstance(factor, int) and factor:
-            require(first % factor == 0, "rows trade places with another dimension")
+        if isinstance(first, int) and isinstance(factor, int) and factor and first % factor == 0:
             rest = [*dim(first // factor), *rest]
         else:
             require(first == factor, "rows trade places with another dimension")
-    return [each or () for each in wanted], rest
+    return rest
 
 
 @rule("ExpandDims")

@@ -13,8 +13,9 @@ from colcast.export.rows._facts import (
     UNSURE,
     Fact,
     Mixes,
+    R,
     checked,
-    dim,
+    declared,
     has_rows,
     lists_in,
     mixed,
@@ -48,7 +49,7 @@ class Walk:
             graph: the nodes.
             session: a session with the nodes.
             given: facts about the inputs, by tensor. `of="counts:f"` marks the column with the
-                lengths of list feature f.
+                lengths of list feature f, `of="counts:?f"` a state of it.
         """
         self.facts: dict[str, Fact] = dict(given)
         self._session = session
@@ -59,11 +60,9 @@ class Walk:
         weights = computed_from_weights(graph)
         for name, node in graph.nodes.items():
             sources, tensor = data_inputs(node), f"{name}:0"
-            role, counted = given[tensor].role if tensor in given else ("", "")
-            follows = node.op in _CONVERTERS and role != "counts"
-            read = sources[: 1 if node.op in _REPEATED else None]
-            self._counted[name] = self._counts(read) if follows else {counted}
             if tensor in given:
+                role, counted = given[tensor].role
+                self._counted[name] = {counted} if role == "counts" else self._follow(node)
                 continue
             unsteady = node.op not in RULES and is_unsteady(node, graph)
             operation = session.graph.get_operation_by_name(name)
@@ -72,11 +71,22 @@ class Walk:
                 self._known.update(tensor.name for tensor in operation.outputs)
             made = self._made(node, operation, sources, unsteady)
             self.facts |= zip((tensor.name for tensor in operation.outputs), made, strict=True)
+            self._counted[name] = self._follow(node)
             if node.op in _SAME_ENTRIES:
                 self._origins[tensor] = self._origins.get(sources[0], sources[0])
 
+    def _follow(self, node: NodeDef) -> set[str]:
+        """The lists whose lengths decide a node's output; with "" unless exporters write its op."""
+        sources = data_inputs(node)
+        of_rows = node.op == "GatherV2" and self.facts[f"{node.name}:0"].kind == "rows"
+        of_rows = of_rows and self.facts[sources[1]].kind == "ids"
+        if of_rows or node.op in _REPEATED:
+            return self._counts(sources[:1])
+        return self._counts(sources) if node.op in _CONVERTERS else {""}
+
     def _counts(self, tensors: Sequence[str]) -> set[str]:
-        return set().union(*(self._counted.get(producer(tensor), {""}) for tensor in tensors))
+        of_run = {tensor for tensor in tensors if self.facts[tensor].sizes == (R,)}
+        return set().union(*(self._counted[producer(t)] for t in tensors if t not in of_run))
 
     def _made(
         self, node: NodeDef, operation: Any, sources: Sequence[str], unsteady: bool
@@ -100,16 +110,16 @@ class Walk:
     def _by_class(self, op: Op, node: NodeDef) -> Sequence[Fact]:
         require(node.op not in ("Merge", "RefMerge"), "rows may decide which branch it takes")
         free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
-        declared = self._declared(op) if free else []
+        shapes = self._declared(op) if free else []
         of_sizes = op.type in ("Shape", "ShapeN") or any(fact.kind == "size" for fact in op.ins)
-        sized = not of_sizes and not any(names(fact.axes) for fact in declared)
-        if declared and (sized or op.type not in RULES):
-            return declared
+        if shapes and (op.type not in RULES or not of_sizes):
+            return shapes
         if LIST_ROLE in node.attr and not free:
             role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
-            of_columns = self._counts(data_inputs(node)) == {name}
+            counted = self._counts(data_inputs(node))
+            of_columns = counted in ({name}, {f"?{name}"})
             require(of_columns, f"list {name} is not made from its columns")
-            return [handed_over(role, name)]
+            return [handed_over(role, *counted)]
         for fact in op.ins:
             if fact.kind == "mixed":
                 return [clamped(op) or replace(fact, sizes=())] * len(op.operation.outputs)
@@ -117,9 +127,9 @@ class Walk:
         try:
             found = RULES[node.op](op)
         except Mixes:
-            if not declared:
+            if not shapes:
                 raise
-            return declared
+            return shapes
         return [found] if isinstance(found, Fact) else found
 
     def _declared(self, op: Op) -> list[Fact]:
@@ -130,9 +140,7 @@ class Walk:
             shape = tensor.shape if value is None else tf.TensorShape(np.shape(value))
             if shape.rank is None:
                 return []
-            each = enumerate(shape)
-            sizes = [(f"?{tensor.name}/{n}",) if m is None else dim(m) for n, m in each]
-            found.append(Fact("fixed", tuple(sizes)))
+            found.append(declared(shape, tensor.name))
         return found
 
     def _value(self, tensor: str) -> Any:

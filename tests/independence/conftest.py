@@ -22,7 +22,7 @@ from .servers import VARIANTS, serve
 SHORT = (
     *("softmax", "keep_best", "keep_cheapest", "branch_on_country", "unique_counts"),
     *("scalar_output", "one_row_output", "unmasked_mean", "unmasked_tags", "plain_functional"),
-    *("pointwise", "masked_attention", "sparse_lookups", "ragged_layers"),
+    *("pointwise", "masked_attention", "sparse_lookups", "ragged_layers", "sparse_slice"),
 )
 SHORT_VARIANTS = ("one worker", "split", "batching, split")
 SHORT_SIZES = (1, 2, 5, 20, 150, 1500)

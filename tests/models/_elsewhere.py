@@ -31,7 +31,7 @@ def _example(name: str, user: str, expected: Expected, why: str, **more: Any) ->
 EXAMPLES = [
     _example("nested_functions", "age", INDEPENDENT, "functions of functions"),
     _example("vocabulary_file_and_table", "colors", INDEPENDENT, "tables of words"),
-    _example("sparse_combiners", "ids", INDEPENDENT, "sparse embeddings"),
+    _example("sparse_combiners", "ids", Expected.REFUSED, "weights beside ids"),
     _example(
         "ragged_partitions",
         "ids",

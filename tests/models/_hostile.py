@@ -309,7 +309,12 @@ def _score(part: Lists) -> Lists:
     return score
 
 
-_INDEPENDENT: dict[str, tuple[str, ...]] = {}  # models that must keep their stages: own_length
+# Models that must keep their stages, with the lists that a state or a reduction is as wide as.
+_INDEPENDENT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(["mean_of_ragged", "largest_of_ragged", "distinct_tags"], ()),
+    **dict.fromkeys(["sparse_slice", "last_of_a_list"], ("user_history",)),
+    "crossed_lists": ("item_tags", "user_words"),
+}
 # Models of two lists that are equally long, which generated rows are not.
 _EQUALLY_LONG = ("two_lists_side_by_side", "half_precision", "largest_of_nothing")
 

@@ -196,15 +196,15 @@ MODELS = [
         (youtube, {}),
         (two_tower_ragged, {}),
         (neural_collaborative, {}),
-        (wide_and_deep, {}),
+        (wide_and_deep, {"own_length": ("item_tags",)}),
         (multi_task, {}),
         (deep_cross, {}),
         (deep_fm, {}),
         (compressed_interaction, {}),
         (bilinear_excitation, {}),
         (mixture_of_experts, {}),
-        (text_ranker, {}),
+        (text_ranker, {"expected": Expected.LENGTH}),  # the number of words is no column
         (weighted_columns, {"expected": Expected.REFUSED}),
-        (short_lists, {}),
+        (short_lists, {"own_length": ("user_history",)}),
     )
 ]
