@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from .graphs import Graph, ragged, sparse
+from .graphs import Graph, draw, ragged, sparse
 
 C = Mapping[str, Any]
 Build = Callable[[C], Any]
@@ -65,24 +65,13 @@ def test_entries_that_are_counted_with_padding_name_the_list_or_are_refused() ->
 
 
 def _rows(weights: list[list[float]], f: list[float]) -> dict[str, Any]:
-    """Columns with these lists and numbers; all other values are 0 or empty."""
-    count, width = len(weights), max(map(len, weights))
-    padded = np.zeros((count, width), np.float32)
+    """Columns with these lists and numbers; all other values are random."""
+    columns = draw(np.random.default_rng(0), len(weights))
+    columns["weights/length"] = np.array([len(row) for row in weights])
+    columns["weights"] = np.zeros((len(weights), max(map(len, weights))), np.float32)
     for number, row in enumerate(weights):
-        padded[number, : len(row)] = row
-    lengths = np.array([len(row) for row in weights])
-    return {
-        "x": np.zeros((count, 4)),
-        "y": np.zeros((count, 4)),
-        "image": np.zeros((count, 5, 6, 2)),
-        "i": np.zeros(count, int),
-        "f": np.array(f),
-        "s": np.full(count, b"", object),
-        "ids": np.zeros((count, width), int),
-        "ids/length": lengths,
-        "weights": padded,
-        "weights/length": lengths,
-    }
+        columns["weights"][number, : len(row)] = row
+    return {**columns, "f": np.array(f)}
 
 
 BESIDE: dict[str, tuple[Build, tuple[str, ...]]] = {

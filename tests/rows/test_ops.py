@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export.rows._op import RULES
+from tensorflow.python.framework import op_def_registry
 
 from .graphs import Build, Graph, draw, ragged, sparse
 
@@ -46,95 +47,71 @@ def static_table(values: Any) -> Any:
     return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), -1)
 
 
-_FLOAT = [
-    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Digamma",
-    "Elu", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "Floor", "Inv", "IsFinite", "IsInf", "IsNan",
-    "LeakyRelu", "Lgamma", "Log", "Log1p", "Ndtri", "Neg", "Reciprocal", "Relu", "Relu6", "Rint",
-    "Round", "Rsqrt", "Selu", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
-    "Square", "Tan", "Tanh",
-]  # fmt: skip
-_FLOAT_PAIRS = [
-    "Add", "AddV2", "ApproximateEqual", "Atan2", "Div", "DivNoNan", "Equal", "FloorDiv", "FloorMod",
-    "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan",
-    "NotEqual", "Pow", "RealDiv", "SquaredDifference", "Sub", "Xdivy", "Xlog1py", "Xlogy",
-]  # fmt: skip
-_INT_PAIRS = [
-    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "TruncateDiv",
-    "TruncateMod",
-]  # fmt: skip
+def applied(op: str, c: C, **attributes: Any) -> Any:
+    """An op on columns of the dtypes that it takes, floats where it can."""
+    definition = op_def_registry.get(op)
+    dtypes = {attr.name: attr.allowed_values.list.type for attr in definition.attr}
+    columns: dict[int, Any] = {
+        tf.int64.as_datatype_enum: c["i"],
+        tf.int32.as_datatype_enum: tf.cast(c["i"], tf.int32),
+        tf.string.as_datatype_enum: c["s"],
+        tf.bool.as_datatype_enum: c["x"] > 0,
+    }
+    floats, given = [c["x"], c["y"]], {}
+    for number, argument in enumerate(definition.input_arg):
+        allowed = dtypes.get(argument.type_attr) or [argument.type or tf.float32.as_datatype_enum]
+        fitting = [columns[dtype] for dtype in allowed if dtype in columns]
+        of_floats = tf.float32.as_datatype_enum in allowed
+        column = floats[number % 2] if of_floats else fitting[0]
+        given[argument.name] = [column, column] if argument.number_attr else column
+    return getattr(raw, op)(**given, **attributes)
 
 
-def _unary(op: str) -> Build:
-    return lambda c: getattr(raw, op)(**{_argument(op): c["x"]})
-
-
-def _argument(op: str) -> str:
-    return "features" if op in _FEATURES else "x"
-
-
-_FEATURES = {"Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", "Softsign"}
-
+# Ops of elements that need attributes, or inputs that no column has.
 ELEMENTS: dict[str, Build] = {
-    **{op: _unary(op) for op in _FLOAT},
-    **{op: (lambda c, op=op: getattr(raw, op)(x=c["x"], y=c["y"])) for op in _FLOAT_PAIRS},  # type: ignore[misc]
-    **{  # type: ignore[misc]
-        op: (lambda c, op=op: getattr(raw, op)(x=c["i"], y=tf.constant(3, tf.int64)))
-        for op in _INT_PAIRS
-    },
-    "AddN": lambda c: tf.add_n([c["x"], c["y"], c["x"]]),
     "AsString": lambda c: tf.strings.as_string(c["i"]),
     "Pow to a constant": lambda c: tf.pow(c["x"], 2.0),
-    "BesselI0e": lambda c: tf.math.bessel_i0e(c["x"]),
-    "BesselI1e": lambda c: tf.math.bessel_i1e(c["x"]),
     "BiasAdd": lambda c: tf.nn.bias_add(c["x"], table(4)),
-    "Bucketize": lambda c: raw.Bucketize(input=c["x"], boundaries=[-1.0, 0.0, 1.0]),
+    "BiasAddV1": lambda c: raw.BiasAddV1(value=c["x"], bias=table(4)),
+    "Bucketize": lambda c: applied("Bucketize", c, boundaries=[-1.0, 0.0, 1.0]),
     "Cast": lambda c: tf.cast(c["x"], tf.int32),
-    "CheckNumericsV2": lambda c: raw.CheckNumericsV2(tensor=c["x"], message="wrong"),
-    "FakeQuantWithMinMaxArgs": lambda c: tf.quantization.fake_quant_with_min_max_args(c["x"]),
+    "CheckNumerics": lambda c: applied("CheckNumerics", c, message="wrong"),
+    "CheckNumericsV2": lambda c: applied("CheckNumericsV2", c, message="wrong"),
+    "ClipByValue": lambda c: raw.ClipByValue(t=c["x"], clip_value_min=-1.0, clip_value_max=1.0),
+    "DecodeBase64": lambda c: tf.io.decode_base64(tf.io.encode_base64(c["s"])),
+    "EnsureShape": lambda c: tf.ensure_shape(c["x"], [None, 4]),
     "FakeQuantWithMinMaxVars": lambda c: tf.quantization.fake_quant_with_min_max_vars(
         c["x"], -1.0, 1.0
     ),
     "FakeQuantWithMinMaxVarsPerChannel": lambda c: raw.FakeQuantWithMinMaxVarsPerChannel(
         inputs=c["x"], min=[-1.0] * 4, max=[1.0, 2.0, 3.0, 4.0]
     ),
-    "CheckNumerics": lambda c: tf.debugging.check_numerics(c["x"], "wrong"),
-    "ClipByValue": lambda c: raw.ClipByValue(t=c["x"], clip_value_min=-1.0, clip_value_max=1.0),
-    "DecodeBase64": lambda c: tf.io.decode_base64(tf.io.encode_base64(c["s"])),
-    "EnsureShape": lambda c: tf.ensure_shape(c["x"], [None, 4]),
-    "FusedBatchNormV3": lambda c: raw.FusedBatchNormV3(
-        x=c["image"], scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[0.5, 0.25],
-        variance=[1.0, 4.0], is_training=False,
-    ).y,
     "IdentityN": lambda c: raw.IdentityN(input=[c["x"], c["i"]])[0],
-    "Invert": lambda c: tf.bitwise.invert(c["i"]),
-    "LogicalAnd": lambda c: (c["x"] > 0) & (c["y"] > 0),
-    "LogicalNot": lambda c: ~(c["x"] > 0),
-    "LogicalOr": lambda c: (c["x"] > 0) | (c["y"] > 0),
+    "LeftShift": lambda c: raw.LeftShift(x=c["i"], y=tf.constant(3, tf.int64)),
     "LookupTableFindV2": lambda c: static_table(tf.constant([5, 6, 7], tf.int64)).lookup(c["i"]),
     "OneHot": lambda c: tf.one_hot(c["i"], 5),
     "OnesLike": lambda c: tf.ones_like(c["x"]) * c["x"],
-    "PreventGradient": lambda c: raw.PreventGradient(input=c["x"]),
     "RegexFullMatch": lambda c: raw.RegexFullMatch(input=c["s"], pattern="a.*"),
     "RegexReplace": lambda c: raw.RegexReplace(input=c["s"], pattern="a", rewrite="b"),
+    "RightShift": lambda c: raw.RightShift(x=c["i"], y=tf.constant(3, tf.int64)),
     "Select": lambda c: raw.Select(condition=c["f"] > 0, x=c["x"], y=c["y"]),
     "SelectV2": lambda c: tf.where(c["x"] > 0, c["y"], 0.0),
-    "Snapshot": lambda c: raw.Snapshot(input=c["x"]),
     "StaticRegexFullMatch": lambda c: tf.strings.regex_full_match(c["s"], "a.*"),
     "StaticRegexReplace": lambda c: tf.strings.regex_replace(c["s"], "a", "b"),
-    "StopGradient": lambda c: tf.stop_gradient(c["x"]),
-    "StringJoin": lambda c: tf.strings.join([c["s"], "-", c["s"]]),
-    "StringLength": lambda c: tf.strings.length(c["s"]),
-    "StringLower": lambda c: tf.strings.lower(c["s"]),
-    "StringStrip": lambda c: tf.strings.strip(c["s"]),
-    "StringToHashBucket": lambda c: raw.StringToHashBucket(string_tensor=c["s"], num_buckets=9),
+    "StringToHashBucket": lambda c: applied("StringToHashBucket", c, num_buckets=9),
     "StringToHashBucketFast": lambda c: tf.strings.to_hash_bucket_fast(c["s"], 9),
     "StringToHashBucketStrong": lambda c: tf.strings.to_hash_bucket_strong(c["s"], 9, [1, 2]),
     "StringToNumber": lambda c: tf.strings.to_number(tf.strings.as_string(c["i"])),
-    "StringUpper": lambda c: tf.strings.upper(c["s"]),
     "Substr": lambda c: tf.strings.substr(tf.strings.join([c["s"], "abc"]), 1, 2),
+    "TruncateDiv": lambda c: raw.TruncateDiv(x=c["i"], y=tf.constant(3, tf.int64)),
+    "TruncateMod": lambda c: raw.TruncateMod(x=c["i"], y=tf.constant(3, tf.int64)),
     "UnicodeTranscode": lambda c: tf.strings.unicode_transcode(c["s"], "UTF-8", "UTF-16-BE"),
     "ZerosLike": lambda c: tf.zeros_like(c["x"]) + c["x"],
-}  # fmt: skip
+    "PlaceholderWithDefault": lambda c: hidden(c["x"]),
+}
+_OTHERS = ["Atan2", "DeepCopy", "Pow", "Snapshot", "StopGradient"]
+for _op in [*(op for op, rule in RULES.items() if rule.__name__ == "elementwise"), *_OTHERS]:
+    ELEMENTS.setdefault(_op, partial(applied, _op))
 
 SHAPES: dict[str, Build] = {
     "BroadcastTo": lambda c: tf.broadcast_to(c["f"][:, None], [rows(c), 5]),
@@ -231,7 +208,6 @@ LOOKUPS: dict[str, Build] = {
     "ResourceGather": lambda c: tf.compat.v1.get_variable(
         "v", [6, 3], use_resource=True
     ).sparse_read(c["i"]),
-    "Unique": lambda c: _through_unique(c),
 }
 
 
@@ -240,9 +216,10 @@ def own_column(c: C) -> Any:
     return tf.stack([tf.range(rows(c), dtype=tf.int32), tf.cast(c["i"], tf.int32)], 1)
 
 
-def _through_unique(c: C) -> Any:
-    values, index = tf.unique(c["i"])
-    return tf.gather(tf.gather(table(6, 3), values) * 2, index)
+def _through_unique(op: str, c: C) -> Any:
+    """Rows of a table by value, each looked up once."""
+    found = getattr(raw, op)(x=c["i"], **({"axis": [0]} if op.endswith("V2") else {}))
+    return tf.gather(tf.gather(table(6, 3), found.y) * 2, found.idx)
 
 
 LISTS: dict[str, Build] = {
@@ -258,16 +235,10 @@ LISTS: dict[str, Build] = {
         input_shape=sparse(c, "weights").dense_shape, reduction_axes=[1],
     ),
     "SparseTensorDenseMatMul": lambda c: _weights_times_table(c),
-    "SparseSegmentSumWithNumSegments": lambda c: _segments("Sum", c),
-    "SparseSegmentMeanWithNumSegments": lambda c: _segments("Mean", c),
-    "SparseSegmentSqrtNWithNumSegments": lambda c: _segments("SqrtN", c),
-    "UnsortedSegmentSum": lambda c: tf.math.unsorted_segment_sum(
-        tf.gather(table(6, 3), sparse(c, "ids").values), sparse(c, "ids").indices[:, 0], rows(c)
-    ),
     "UnsortedSegmentSum of no rows": lambda c: c["x"] * tf.math.unsorted_segment_sum(
         table(3, 4), hidden([0, 0, 0]), 1
     ),
-    "UnsortedSegmentMax": lambda c: tf.reduce_max(ragged(c, "weights"), 1),
+    "maximum of ragged": lambda c: tf.reduce_max(ragged(c, "weights"), 1),
     "weighted mean": lambda c: tf.nn.safe_embedding_lookup_sparse(
         table(6, 3), sparse(c, "ids"), sparse(c, "weights"), combiner="mean"
     ),
@@ -298,12 +269,19 @@ def _weights_times_table(c: C) -> Any:
     return tf.sparse.sparse_dense_matmul(hot, table(6, 3))
 
 
-def _segments(combiner: str, c: C) -> Any:
-    op = getattr(raw, f"SparseSegment{combiner}WithNumSegments")
-    ids = sparse(c, "ids")
-    return op(
-        data=table(6, 3), indices=ids.values, segment_ids=ids.indices[:, 0], num_segments=rows(c)
-    )
+def _segments(op: str, c: C) -> Any:
+    """Combines each row's vectors; if the op omits last rows without a value, every row has one."""
+    takes = {argument.name for argument in op_def_registry.get(op).input_arg}
+    lists = sparse(c, "ids") if "num_segments" in takes else _filled(c, "ids")
+    vectors = table(6, 3) if "indices" in takes else tf.gather(table(6, 3), lists.values)
+    given = {"data": vectors, "indices": lists.values, "num_segments": rows(c)}
+    given = {name: tensor for name, tensor in given.items() if name in takes}
+    return getattr(raw, op)(segment_ids=lists.indices[:, 0], **given)
+
+
+def _filled(c: C, name: str) -> Any:
+    """A list feature in which every row has a value."""
+    return tf.sparse.fill_empty_rows(sparse(c, name), tf.constant(0, c[name].dtype))[0]
 
 
 def _checked(x: Any) -> Any:
@@ -316,29 +294,6 @@ CONTROL: dict[str, Build] = {
 }
 
 
-def _filled(c: C, name: str) -> Any:
-    """A list feature in which every row has a value."""
-    return tf.sparse.fill_empty_rows(sparse(c, name), tf.constant(0, c[name].dtype))[0]
-
-
-def _by_row(op: str, c: C) -> Any:
-    """Combines each row's weights; the op omits last rows without a value, so every row has one."""
-    lists = _filled(c, "weights")
-    return getattr(raw, op)(data=lists.values, segment_ids=lists.indices[:, 0])
-
-
-def _by_number(op: str, c: C) -> Any:
-    lists = _filled(c, "weights")
-    return getattr(raw, op)(
-        data=lists.values, segment_ids=lists.indices[:, 0], num_segments=rows(c)
-    )
-
-
-def _vectors_by_row(op: str, c: C) -> Any:
-    lists = _filled(c, "ids")
-    return getattr(raw, op)(data=table(6, 3), indices=lists.values, segment_ids=lists.indices[:, 0])
-
-
 def _norm(op: str, c: C) -> Any:
     return getattr(raw, op)(
         x=c["image"], scale=[1.0, 2.0], offset=[0.0, 1.0], mean=[0.5, 0.25], variance=[1.0, 4.0],
@@ -346,24 +301,15 @@ def _norm(op: str, c: C) -> Any:
     ).y  # fmt: skip
 
 
-_COMBINERS = ("Sum", "Max", "Min", "Prod")
-
 # Variants of the ops above: older and newer versions, other combiners.
 VARIANTS: dict[str, Build] = {
-    **{op: partial(_by_row, op) for op in (f"Segment{each}" for each in (*_COMBINERS, "Mean"))},
-    **{op: partial(_by_number, op) for op in ("UnsortedSegmentMin", "UnsortedSegmentProd")},
-    **{
-        op: partial(_vectors_by_row, op)
-        for op in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
-    },
-    **{op: partial(_norm, op) for op in ("FusedBatchNorm", "FusedBatchNormV2")},
+    **{op: partial(_segments, op) for op, of in RULES.items() if of.__name__ == "segments"},
+    **{op: partial(_through_unique, op) for op, of in RULES.items() if of.__name__ == "unique"},
+    **{op: partial(_norm, op) for op in (f"FusedBatchNorm{v}" for v in ("", "V2", "V3"))},
     "BatchMatMul": lambda c: raw.BatchMatMul(x=c["x"][:, None], y=c["y"][:, :, None]),
     "BatchMatMulV3": lambda c: raw.BatchMatMulV3(
         x=c["x"][:, None], y=c["y"][:, :, None], Tout=tf.float32
     ),
-    "BiasAddV1": lambda c: raw.BiasAddV1(value=c["x"], bias=table(4)),
-    "DeepCopy": lambda c: raw.DeepCopy(x=c["x"]),
-    "PlaceholderWithDefault": lambda c: hidden(c["x"]),
     "SparseCrossHashed": lambda c: tf.reshape(
         raw.SparseCrossHashed(
             indices=[], values=[], shapes=[], dense_inputs=[c["i"][:, None], c["i"][:, None]],
@@ -387,16 +333,6 @@ VARIANTS: dict[str, Build] = {
         *(lambda words: (tf.strings.length(words.values), words.indices[:, 0]))(
             raw_sparse(raw.StringSplit(input=c["s"], delimiter=" "))
         ), rows(c),
-    ),
-    "UnicodeScript": lambda c: raw.UnicodeScript(input=tf.cast(c["i"], tf.int32)),
-    "UniqueV2": lambda c: tf.gather(
-        *(lambda distinct: (distinct.y, distinct.idx))(raw.UniqueV2(x=c["i"], axis=[0]))
-    ),
-    "UniqueWithCountsV2": lambda c: tf.gather(
-        *(lambda distinct: (distinct.y, distinct.idx))(raw.UniqueWithCountsV2(x=c["i"], axis=[0]))
-    ),
-    "UniqueWithCounts": lambda c: tf.gather(
-        *(lambda distinct: (distinct.y, distinct.idx))(tf.unique_with_counts(c["i"]))
     ),
 }  # fmt: skip
 
