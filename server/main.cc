@@ -1,5 +1,6 @@
 // The native server's entry point: reads the flags, connects the parts, serves, and stops.
 
+#include <google/protobuf/stubs/logging.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -40,8 +41,12 @@ namespace colcast {
 namespace {
 
 // Keeps TensorFlow from filling the terminal and from logging entire invalid requests, unless
-// TF_CPP_MIN_LOG_LEVEL is already set.
-void LimitLibraryLogs() { setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0); }
+// TF_CPP_MIN_LOG_LEVEL is already set. Protobuf would write a line for each request with invalid
+// UTF-8, and wait for the reader of stderr.
+void LimitLibraryLogs() {
+  setenv("TF_CPP_MIN_LOG_LEVEL", "2", /*overwrite=*/0);
+  google::protobuf::SetLogHandler(nullptr);
+}
 
 // TensorFlow uses oneDNN on CPUs with AVX-512. By default, oneDNN has its own memory pool, where
 // the server could neither measure nor free a run's memory.

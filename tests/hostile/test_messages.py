@@ -91,13 +91,15 @@ def send(server: ServerProcess):
         (MODELS, "HandleReloadConfigRequest", "ReloadConfigRequest"),
     ],
 )
-def test_refused_by_name_and_nothing_changes(send, service, method, name):
-    message = b"\x0a\x05abc"
+@pytest.mark.parametrize("message", [b"\x0a\x05abc", b"\x0a\x03\x0a\x01\xff"])
+def test_refused_by_name_and_nothing_changes(send, server, service, method, name, message):
+    """The second message has invalid UTF-8, of which protobuf would write to stderr."""
     with pytest.raises(grpc.RpcError) as raised:
         send(service, method, message)
     assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert f"malformed {name}" in raised.value.details()
     assert f"{len(message)} bytes" in raised.value.details()
+    assert "libprotobuf" not in server.log()
     assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
 
 
