@@ -21,6 +21,7 @@
 namespace colcast::inference {
 namespace {
 
+using scheduling::CallingJob;
 using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
@@ -161,21 +162,6 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
   DecodedRequest request_;
   metrics::CallRecord record_;
   std::promise<Finished> finished_;
-};
-
-class CallingJob final : public scheduling::Job {
- public:
-  explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<scheduling::Taken>*) override {
-    call_();
-    delete this;
-  }
-  void Drop(scheduling::DropReason) override { delete this; }
-
- private:
-  const std::function<void()> call_;
 };
 
 class PredictRunTest : public testing::Test {
@@ -410,18 +396,6 @@ TEST_F(PredictRunTest, ALowPriorityRequestDoesNotRunWithOthers) {
   EXPECT_TRUE(other.WaitUntilFinished().record.joined);
 }
 
-TEST_F(PredictRunTest, ACancelledLowPriorityRequestIsDropped) {
-  model_->can_be_split = false;
-  Learn(std::chrono::microseconds(10));
-  scheduling::WorkerPool workers(WithLongRequestsNice());
-  workers.short_requests().Note();
-  FakeRequest request(servable_, 1000);
-  request.hung_up = true;
-  RunPredict(&request, milliseconds(0), {}, &workers);
-  EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
-  EXPECT_EQ(workers.dropped(scheduling::DropReason::kCancelled), 1);
-}
-
 TEST_F(PredictRunTest, ARequestBeyondTheMemoryLimitIsRefusedBeforeItRuns) {
   model_->can_be_split = false;
   scheduling::WorkerPool workers(WithMemory(1 << 20));
@@ -446,46 +420,6 @@ TEST_F(PredictRunTest, ErrorsInARequestComeBeforeItsMemoryNeeds) {
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message, "a wrong input");
   EXPECT_EQ(model_->runs, 0);
-}
-
-TEST_F(PredictRunTest, UnsplitLongRequestsLeaveAWorkerForShortOnes) {
-  model_->can_be_split = false;
-  Learn(milliseconds(1));  // an estimate of 1 s per 1000 rows
-  FakeRequest before(servable_, 1), first(servable_, 1000), second(servable_, 1000);
-  FakeRequest small(servable_, 1);
-  model_->time_per_row = milliseconds(1);
-  RunPredict(&before, milliseconds(0), {}, &workers_);
-  EXPECT_TRUE(before.WaitUntilFinished().status.ok());
-  model_->time_per_row = milliseconds(0);
-  std::promise<void> started, release;
-  model_->on_run = [&] {
-    if (model_->runs != 2) return;
-    started.set_value();
-    release.get_future().wait();
-  };
-  const auto submit = [&](FakeRequest* request) {
-    workers_.Submit(new CallingJob([=] { RunPredict(request, milliseconds(0), {}, &workers_); }));
-  };
-  submit(&first);
-  started.get_future().wait();
-  submit(&second);
-  submit(&small);
-  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
-  EXPECT_EQ(model_->runs, 3);
-  release.set_value();
-  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
-  EXPECT_TRUE(second.WaitUntilFinished().status.ok());
-}
-
-TEST_F(PredictRunTest, MemoryNeedsAreLearnedFromSmallRequests) {
-  model_->can_be_split = false;
-  scheduling::WorkerPool workers(WithMemory(64 << 20));
-  FakeRequest first(servable_, 1 << 20), then(servable_, 1 << 20);
-  RunPredict(&first, milliseconds(0), {}, &workers);
-  EXPECT_EQ(first.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
-  LearnMemory(16 * 20, 2 * 16 * 20);
-  RunPredict(&then, milliseconds(0), {}, &workers);
-  EXPECT_TRUE(then.WaitUntilFinished().status.ok());
 }
 
 TEST_F(PredictRunTest, SlicesFitTheMemoryLimit) {

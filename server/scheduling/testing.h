@@ -1,8 +1,10 @@
-// A job for tests.
+// Jobs for tests.
 #ifndef COLCAST_SERVER_SCHEDULING_TESTING_H_
 #define COLCAST_SERVER_SCHEDULING_TESTING_H_
 
+#include <functional>
 #include <future>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,23 +12,30 @@
 
 namespace colcast::scheduling {
 
-// Keeps a thread of the pool busy until released.
-class BlockingJob final : public Job {
+// Calls a function and deletes itself, even if the function throws.
+class CallingJob : public Job {
  public:
-  BlockingJob(std::promise<void>* started, std::shared_future<void> released)
-      : started_(started), released_(std::move(released)) {}
+  explicit CallingJob(std::function<void()> call) : call_(std::move(call)) {}
   Clock::time_point deadline() const override { return Clock::time_point::max(); }
   bool cancelled() const override { return false; }
   void Run(Clock::duration, std::vector<Taken>*) override {
-    started_->set_value();
-    released_.wait();
-    delete this;
+    const std::unique_ptr<CallingJob> self(this);
+    call_();
   }
   void Drop(DropReason) override { delete this; }
 
  private:
-  std::promise<void>* const started_;
-  const std::shared_future<void> released_;
+  const std::function<void()> call_;
+};
+
+// Keeps a thread of the pool busy until released.
+class BlockingJob final : public CallingJob {
+ public:
+  BlockingJob(std::promise<void>* started, const std::shared_future<void>& released)
+      : CallingJob([=] {
+          started->set_value();
+          released.wait();
+        }) {}
 };
 
 }  // namespace colcast::scheduling

@@ -84,49 +84,6 @@ class NamedJob : public Job {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
 
-// Reports the nice value of the thread on which it runs.
-class HowNiceJob : public Job {
- public:
-  explicit HowNiceJob(std::promise<int>* nice) : nice_(nice) {}
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<Taken>*) override {
-    nice_->set_value(NiceOfThisThread());
-    delete this;
-  }
-  void Drop(DropReason) override { delete this; }
-
- private:
-  std::promise<int>* const nice_;
-};
-
-class ThrowingJob : public Job {
- public:
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<Taken>*) override {
-    delete this;
-    throw std::runtime_error("no such row");
-  }
-  void Drop(DropReason) override { delete this; }
-};
-
-// Reports the thread on which it runs.
-class WhichThreadJob : public Job {
- public:
-  explicit WhichThreadJob(std::promise<std::thread::id>* ran_on) : ran_on_(ran_on) {}
-  Clock::time_point deadline() const override { return Clock::time_point::max(); }
-  bool cancelled() const override { return false; }
-  void Run(Clock::duration, std::vector<Taken>*) override {
-    ran_on_->set_value(std::this_thread::get_id());
-    delete this;
-  }
-  void Drop(DropReason) override { delete this; }
-
- private:
-  std::promise<std::thread::id>* const ran_on_;
-};
-
 class WorkerPoolTest : public testing::Test {
  protected:
   static constexpr milliseconds kLong{10};  // the cost of a long request
@@ -167,11 +124,15 @@ class WorkerPoolTest : public testing::Test {
   int NiceOf(Clock::duration cost) {
     std::promise<int> nice;
     // SubmitSlices() expects its caller to run one slice, so add one.
-    pool_->SubmitSlices({new HowNiceJob(&nice), Make("for the splitting worker")}, now_.load(),
+    const auto report = [&nice] { nice.set_value(NiceOfThisThread()); };
+    pool_->SubmitSlices({new CallingJob(report), Make("for the splitting worker")}, now_.load(),
                         cost);
     return nice.get_future().get();
   }
   NamedJob* Make(const std::string& name) { return new NamedJob(name, &journal_); }
+  static Job* Throwing() {
+    return new CallingJob([] { throw std::runtime_error("no such row"); });
+  }
 
   Journal journal_;
   std::atomic<Clock::time_point> now_{Clock::time_point(milliseconds(1000))};
@@ -182,7 +143,7 @@ class WorkerPoolTest : public testing::Test {
 TEST_F(WorkerPoolTest, AWorkerContinuesAfterAnException) {
   Start(10);
   testing::internal::CaptureStderr();
-  pool_->Submit(new ThrowingJob);
+  pool_->Submit(Throwing());
   pool_->Submit(Make("a"));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
   while (pool_->idle_workers() < 1) std::this_thread::yield();
@@ -193,7 +154,7 @@ TEST_F(WorkerPoolTest, AWorkerContinuesAfterAnException) {
 TEST_F(WorkerPoolTest, AnExtraThreadContinuesAfterAnException) {
   Start(10, 1, 5);
   pool_->short_requests().Note();
-  pool_->SubmitSlices({new ThrowingJob, Make("a")}, now_.load(), kLong);
+  pool_->SubmitSlices({Throwing(), Make("a")}, now_.load(), kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
 }
 
@@ -221,19 +182,10 @@ TEST_F(WorkerPoolTest, TheLastIdleWorkerTakesTheNextRequest) {
   for (int i = 0; i < 20; ++i) {
     while (pool_->idle_workers() < kWorkers) std::this_thread::yield();
     std::promise<std::thread::id> ran_on;
-    pool_->Submit(new WhichThreadJob(&ran_on));
+    pool_->Submit(new CallingJob([&] { ran_on.set_value(std::this_thread::get_id()); }));
     threads.insert(ran_on.get_future().get());
   }
   EXPECT_EQ(threads.size(), 1);
-}
-
-TEST_F(WorkerPoolTest, RequestsRunInOrderOfArrival) {
-  Start(10);
-  Block();
-  for (const char* name : {"a", "b", "c"}) pool_->Submit(Make(name));
-  EXPECT_EQ(pool_->queued(), 3);
-  release_.set_value();
-  EXPECT_THAT(journal_.WaitFor(3), ElementsAre("ran a", "ran b", "ran c"));
 }
 
 TEST_F(WorkerPoolTest, AFullQueueDropsARequestImmediately) {
@@ -471,19 +423,6 @@ TEST_F(WorkerPoolTest, LongRequestsRunAtLowPriorityWhileShortOnesArrive) {
   EXPECT_EQ(NiceOf(kLong), own);
 }
 
-class CallingJob final : public NamedJob {
- public:
-  CallingJob(Journal* journal, std::function<void()> call)
-      : NamedJob("calling", journal), call_(std::move(call)) {}
-  void Run(Clock::duration, std::vector<Taken>*) override {
-    call_();
-    delete this;
-  }
-
- private:
-  const std::function<void()> call_;
-};
-
 TEST_F(WorkerPoolTest, AWorkerWakesForASliceFromAnExtraThread) {
   Start(10, 1, /*long_request_nice=*/10);
   while (pool_->idle_workers() < 1) std::this_thread::yield();
@@ -493,7 +432,7 @@ TEST_F(WorkerPoolTest, AWorkerWakesForASliceFromAnExtraThread) {
     now_ = now_.load() + milliseconds(1001);  // no more short requests arrive
     pool_->SubmitSlices({Make("slice")}, now_.load(), kLong);
   };
-  pool_->SubmitSlices({new CallingJob(&journal_, call)}, now_.load(), kLong);
+  pool_->SubmitSlices({new CallingJob(call)}, now_.load(), kLong);
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran slice"));
 }
 
@@ -542,7 +481,7 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotOccupyTheOnlyWorkerWhileShortRequestsArriv
     started.set_value();
     release_.get_future().wait();
   };
-  pool_->SubmitForLater(new CallingJob(&journal_, hold), needs, now_.load(), kLong);
+  pool_->SubmitForLater(new CallingJob(hold), needs, now_.load(), kLong);
   started.get_future().wait();
   pool_->Submit(Make("short"));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran short"));
@@ -651,7 +590,7 @@ TEST_F(WorkersWaitForEventsTest, ARequestRunsOnTheThreadThatReadIt) {
     auto& ran_on = promises.emplace_back();
     events_.Happen([&] {
       read_on.set_value(std::this_thread::get_id());
-      pool_->Submit(new WhichThreadJob(&ran_on));
+      pool_->Submit(new CallingJob([&] { ran_on.set_value(std::this_thread::get_id()); }));
     });
     EXPECT_EQ(read_on.get_future().get(), ran_on.get_future().get());
   }

@@ -1,3 +1,4 @@
+// inference/example_request_protobuf_test.cc compares what is read with protobuf.
 #include "server/wire/example_request.h"
 
 #include <gmock/gmock.h>
@@ -19,17 +20,6 @@ std::string List(const std::string& body) { return BytesField(1, body); }
 std::string ListWithContext(const std::string& body) { return BytesField(2, body); }
 std::string AnExample(const std::string& bytes) { return BytesField(1, bytes); }
 std::string Context(const std::string& bytes) { return BytesField(2, bytes); }
-
-// A tf.Example of one feature with one float.
-std::string Feature(const std::string& name, const std::string& value) {
-  const std::string entry = BytesField(1, name) + BytesField(2, BytesField(2, value));
-  return BytesField(1, BytesField(1, entry));
-}
-
-const std::string& OneFloat() {
-  static const auto* const kBody = new std::string(BytesField(1, Raw<float>({1.5f})));
-  return *kBody;
-}
 
 std::vector<std::string> Texts(const std::vector<Bytes>& all) {
   std::vector<std::string> texts;
@@ -79,38 +69,6 @@ TEST(DecodeExampleRequestTest, TheRestIsEveryFieldButTheInput) {
          [&](const ExampleRequest& request) { EXPECT_EQ(request.rest, spec + unknown); });
 }
 
-TEST(DecodeExampleRequestTest, AContextIsSeparate) {
-  const std::string context = Feature("user", OneFloat());
-  Decode(Input(ListWithContext(AnExample("a") + Context(context) + AnExample("b"))),
-         [&](const ExampleRequest& request) {
-           EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "b"));
-           EXPECT_EQ(request.input.context, context);
-         });
-}
-
-TEST(DecodeExampleRequestTest, PiecesAreMerged) {
-  const std::string one = Feature("user", OneFloat());
-  const std::string two = Feature("age", OneFloat());
-  Decode(Input(ListWithContext(AnExample("a") + Context(one))) +
-             Input(ListWithContext(Context(two) + AnExample("b"))),
-         [&](const ExampleRequest& request) {
-           EXPECT_THAT(Texts(request.input.examples), ElementsAre("a", "b"));
-           EXPECT_EQ(request.input.context, one + two);
-         });
-}
-
-TEST(DecodeExampleRequestTest, OfTwoListsTheLastCounts) {
-  const std::string list = List(AnExample("a"));
-  const std::string with_context = ListWithContext(AnExample("b") + Context(""));
-  Decode(Input(list + with_context), [](const ExampleRequest& request) {
-    EXPECT_THAT(Texts(request.input.examples), ElementsAre("b"));
-  });
-  Decode(Input(with_context + list), [](const ExampleRequest& request) {
-    EXPECT_THAT(Texts(request.input.examples), ElementsAre("a"));
-    EXPECT_EQ(request.input.context, "");
-  });
-}
-
 TEST(DecodeExampleRequestTest, MoreExamplesThanAllowedAreRefused) {
   const std::string two = List(AnExample("") + AnExample(""));
   Decode(Input(two) + Input(List(AnExample(""))),
@@ -128,8 +86,10 @@ TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {
 }
 
 TEST(DecodeExampleRequestTest, SaysWhereAContextIsMalformed) {
+  const std::string entry =
+      BytesField(1, "age") + BytesField(2, BytesField(2, BytesField(1, "abc")));
   ExpectRefused(
-      Input(ListWithContext(Context(Feature("age", BytesField(1, "abc"))))),
+      Input(ListWithContext(Context(BytesField(1, BytesField(1, entry))))),
       "the packed field's 3 bytes are not a multiple of 4 (field 2.2.2.1.1.2.2.1, byte 21 "
       "of 24)");
 }
