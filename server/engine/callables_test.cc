@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/engine/rewrites/testing.h"
 #include "server/engine/signature.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
@@ -171,11 +172,7 @@ std::vector<float> Quotients(float x, int inter_op_parallelism) {
   const auto fed = ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT);
   ops::Reciprocal(scope.WithOpName("inverse"), fed);
   ops::Div(scope.WithOpName("third"), fed, 3.0f);
-  tensorflow::GraphDef graph;
-  TF_CHECK_OK(scope.ToGraphDef(&graph));
-  const std::unique_ptr<tensorflow::Session> session(
-      tensorflow::NewSession(tensorflow::SessionOptions()));
-  TF_CHECK_OK(session->Create(graph));
+  const std::unique_ptr<tensorflow::Session> session = SessionOf(scope);
   Callables callables({"x:0"}, {"inverse:0", "third:0"}, session.get(), inter_op_parallelism);
   std::vector<Tensor> tensors;
   TF_CHECK_OK(callables.Run({Tensor(x)}, {0, 1}, &tensors));

@@ -51,9 +51,8 @@ class LookupErrorsTest : public ::testing::Test {
     tensorflow::SignatureDef declared;
     const auto declare = [](const std::string& node, tensorflow::DataType dtype,
                             tensorflow::TensorInfo* info) {
-      info->set_name(node + ":0");
+      *info = Info(node);
       info->set_dtype(dtype);
-      info->mutable_tensor_shape()->add_dim()->set_size(-1);
     };
     declare("in_movie", tensorflow::DT_INT64, &(*declared.mutable_inputs())["movie"]);
     declare("in_shop", tensorflow::DT_INT32, &(*declared.mutable_inputs())["shop"]);

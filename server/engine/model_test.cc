@@ -53,13 +53,8 @@ class ModelRunsTest : public ::testing::Test {
 
   static void Declare(const std::vector<std::string>& inputs, const std::string& output,
                       tensorflow::SignatureDef* signature) {
-    const auto set = [](const std::string& name, tensorflow::TensorInfo* info) {
-      info->set_name(name + ":0");
-      info->set_dtype(tensorflow::DT_FLOAT);
-      info->mutable_tensor_shape()->add_dim()->set_size(-1);
-    };
-    for (const std::string& input : inputs) set(input, &(*signature->mutable_inputs())[input]);
-    set(output, &(*signature->mutable_outputs())[output]);
+    for (const std::string& input : inputs) (*signature->mutable_inputs())[input] = Info(input);
+    (*signature->mutable_outputs())[output] = Info(output);
   }
 
   Status Plan(const std::string& signature, const std::string& inputs, PlanPtr* plan) {

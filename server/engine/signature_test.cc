@@ -34,20 +34,9 @@ class SignatureRunTest : public ::testing::Test {
     const auto tens = ops::Multiply(scope, user, 10.0f);
     ops::Add(scope.WithOpName("score"), tens, item);
     ops::Identity(scope.WithOpName("echo"), item);
-    tensorflow::GraphDef graph;
-    ASSERT_TRUE(scope.ToGraphDef(&graph).ok());
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    ASSERT_TRUE(session_->Create(graph).ok());
-    for (const char* name : {"user", "item"}) Declare(name, &(*signature_.mutable_inputs())[name]);
-    for (const char* name : {"score", "echo"}) {
-      Declare(name, &(*signature_.mutable_outputs())[name]);
-    }
-  }
-
-  static void Declare(const std::string& name, tensorflow::TensorInfo* info) {
-    info->set_name(name + ":0");
-    info->set_dtype(tensorflow::DT_FLOAT);
-    info->mutable_tensor_shape()->add_dim()->set_size(-1);
+    session_ = SessionOf(scope);
+    for (const char* name : {"user", "item"}) (*signature_.mutable_inputs())[name] = Info(name);
+    for (const char* name : {"score", "echo"}) (*signature_.mutable_outputs())[name] = Info(name);
   }
 
   absl::Status Run(const std::string& message, const Options& options = {}) {
@@ -143,7 +132,7 @@ TEST_F(SignatureRunTest, RequestsBeyondLimitsAreRefused) {
 
 TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
   for (const char* const name : {"list", "list/length"}) {
-    Declare(name, &(*signature_.mutable_inputs())[name]);
+    (*signature_.mutable_inputs())[name] = Info(name);
   }
   (*signature_.mutable_inputs())["list/length"].set_dtype(tensorflow::DT_INT64);
   RowRecord lists;

@@ -13,6 +13,7 @@
 #include "server/engine/program/domains.h"
 #include "server/engine/program/gathered_program.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/rewrites/testing.h"
 #include "server/engine/signature.h"
 #include "server/wire/testing.h"
 #include "tensorflow/cc/framework/scope.h"
@@ -21,14 +22,6 @@
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
-
-// Tensors of literal values, for tests.
-template <typename T>
-tensorflow::Tensor AsTensor(const std::vector<T>& values, const std::vector<int64_t>& dims) {
-  tensorflow::Tensor tensor(tensorflow::DataTypeToEnum<T>::value, tensorflow::TensorShape(dims));
-  std::copy(values.begin(), values.end(), tensor.flat<T>().data());
-  return tensor;
-}
 
 // An input of a serialized PredictRequest.
 inline std::string FloatInput(const std::string& name, const std::vector<uint64_t>& dims,
@@ -83,10 +76,7 @@ class ScoreModel {
     ops::Sum(scope.WithOpName("whole"), item, 0);
     ops::CheckNumerics(scope.WithOpName("checked"), item, "a bad row");
     ops::Placeholder(scope.WithOpName("row_to_user"), tensorflow::DT_FLOAT);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
+    session_ = SessionOf(scope);
     Declare({"user", "item"}, {"score"});
   }
 
@@ -94,8 +84,10 @@ class ScoreModel {
   void Declare(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                const Options& options = {}, const RowRecord& record = {}) {
     declared_.Clear();
-    for (const std::string& name : inputs) SetInfo(name, &(*declared_.mutable_inputs())[name]);
-    for (const std::string& name : outputs) SetInfo(name, &(*declared_.mutable_outputs())[name]);
+    for (const std::string& name : inputs) {
+      (*declared_.mutable_inputs())[name] = Info(name, -1, name == "list" ? 2 : 1);
+    }
+    for (const std::string& name : outputs) (*declared_.mutable_outputs())[name] = Info(name);
     programs_.reset();
     signature_ = *Signature::Create(declared_, session_.get(), options, record);
     programs_ = std::make_unique<Programs>("scores", *signature_, Programs::Others());
@@ -120,13 +112,6 @@ class ScoreModel {
   const Programs& programs() const { return *programs_; }
 
  private:
-  static void SetInfo(const std::string& name, tensorflow::TensorInfo* info) {
-    info->set_name(name + ":0");
-    info->set_dtype(name == "list/length" ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
-    info->mutable_tensor_shape()->add_dim()->set_size(-1);
-    if (name == "list") info->mutable_tensor_shape()->add_dim()->set_size(-1);
-  }
-
   std::unique_ptr<tensorflow::Session> session_;
   tensorflow::SignatureDef declared_;
   std::unique_ptr<Signature> signature_;

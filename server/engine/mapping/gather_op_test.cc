@@ -49,17 +49,14 @@ TEST_P(GatherTwinsTest, GivesWhatTensorFlowsOpGives) {
   }
   std::vector<tensorflow::Tensor> expected, given;
   for (auto* const outputs : {&expected, &given}) {
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    tensorflow::GraphDef graph = GraphOf(scope);
     for (tensorflow::NodeDef& node : *graph.mutable_node()) {
       if (outputs == &given && node.name() == "rows") {
         MakeMappedGather(&node);
         EXPECT_TRUE(IsMappedGather(node));
       }
     }
-    const std::unique_ptr<tensorflow::Session> session(tensorflow::NewSession({}));
-    TF_CHECK_OK(session->Create(graph));
-    TF_CHECK_OK(session->Run({}, {"rows:0"}, {}, outputs));
+    TF_CHECK_OK(SessionOf(graph)->Run({}, {"rows:0"}, {}, outputs));
   }
   EXPECT_EQ(given[0].shape(), expected[0].shape());
   EXPECT_EQ(given[0].tensor_data(), expected[0].tensor_data());

@@ -20,24 +20,15 @@ class ExactProgramTest : public ::testing::Test {
       const auto item = ops::Placeholder(scope.WithOpName(prefix + "item"), tensorflow::DT_FLOAT);
       ops::Add(scope.WithOpName(prefix + "score"), user, item);
     }
-    tensorflow::GraphDef graph;
-    ASSERT_TRUE(scope.ToGraphDef(&graph).ok());
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    ASSERT_TRUE(session_->Create(graph).ok());
+    session_ = SessionOf(scope);
     whole_ = Declare("", -1);
-  }
-
-  static void Set(const std::string& tensor, int64_t rows, tensorflow::TensorInfo* info) {
-    info->set_name(tensor + ":0");
-    info->set_dtype(tensorflow::DT_FLOAT);
-    info->mutable_tensor_shape()->add_dim()->set_size(rows);
   }
 
   std::unique_ptr<Signature> Declare(const std::string& prefix, int64_t user_rows) {
     tensorflow::SignatureDef declared;
-    Set(prefix + "user", user_rows, &(*declared.mutable_inputs())["user"]);
-    Set(prefix + "item", -1, &(*declared.mutable_inputs())["item"]);
-    Set(prefix + "score", -1, &(*declared.mutable_outputs())["score"]);
+    (*declared.mutable_inputs())["user"] = Info(prefix + "user", user_rows);
+    (*declared.mutable_inputs())["item"] = Info(prefix + "item");
+    (*declared.mutable_outputs())["score"] = Info(prefix + "score");
     return *Signature::Create(declared, session_.get(), {});
   }
 

@@ -91,7 +91,7 @@ TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
 }
 
 // score = 10 * user + item + 1000 * the sum of `weight`, by default an input without rows.
-class WeightedModel {
+class WeightedModel final : public ExportedModel {
  public:
   explicit WeightedModel(const std::string& weight_name = "weight", int64_t weight_rows = 1) {
     namespace ops = tensorflow::ops;
@@ -102,40 +102,18 @@ class WeightedModel {
     const auto user = ops::Multiply(scope, input("user"), 10.0f);
     const auto weight = ops::Multiply(scope, ops::Sum(scope, input(weight_name), 0), 1000.0f);
     ops::Add(scope.WithOpName("score"), ops::Add(scope, user, input("item")), weight);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    TF_CHECK_OK(session_->Create(graph));
+    SetGraph(scope);
     RecordedSignatures recorded;
-    recorded.columnar = "columnar";
-    RowRecord independent;
-    independent.recorded = independent.independent = true;
-    for (const char* const name : {"columnar", "columnar_late"}) {
+    for (const std::string name : {"columnar", "columnar_late"}) {
       tensorflow::SignatureDef& signature = declared_[name];
-      const int64_t user_rows = name == recorded.columnar ? -1 : 1;
-      Declare("user", user_rows, &(*signature.mutable_inputs())["user"]);
-      Declare("item", -1, &(*signature.mutable_inputs())["item"]);
-      Declare(weight_name, weight_rows, &(*signature.mutable_inputs())[weight_name]);
-      Declare("score", -1, &(*signature.mutable_outputs())["score"]);
-      signatures_[name] = *Signature::Create(signature, session_.get(), {}, independent);
+      (*signature.mutable_inputs())["user"] = Info("user", name == "columnar" ? -1 : 1);
+      (*signature.mutable_inputs())["item"] = Info("item");
+      (*signature.mutable_inputs())[weight_name] = Info(weight_name, weight_rows);
+      (*signature.mutable_outputs())["score"] = Info("score");
+      recorded.rows[name].independent = true;
     }
-    programs_ = MakePrograms(signatures_, declared_, {recorded}, memories_, {});
+    Make(recorded, /*state_bytes=*/0);
   }
-
-  const Programs& programs(const std::string& signature) const { return *programs_.at(signature); }
-
- private:
-  static void Declare(const std::string& name, int64_t rows, tensorflow::TensorInfo* info) {
-    info->set_name(name + ":0");
-    info->set_dtype(tensorflow::DT_FLOAT);
-    info->mutable_tensor_shape()->add_dim()->set_size(rows);
-  }
-
-  std::unique_ptr<tensorflow::Session> session_{
-      tensorflow::NewSession(tensorflow::SessionOptions())};
-  SignatureMap declared_;
-  SignaturesByName signatures_;
-  StateCaches memories_;
-  ProgramsByName programs_;
 };
 
 // Runs the requests together if they may be, and returns the scores of each.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/engine/program/staged_program.h"
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 
@@ -14,13 +15,6 @@ namespace {
 
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
-
-Tensor Numbers(const std::vector<int64_t>& values) {
-  Tensor tensor(tensorflow::DT_INT64,
-                tensorflow::TensorShape({static_cast<int64_t>(values.size())}));
-  std::copy(values.begin(), values.end(), tensor.flat<int64_t>().data());
-  return tensor;
-}
 
 std::vector<int64_t> Values(const RunResult& result) {
   const auto values = result.tensors[0].flat<int64_t>();
@@ -42,18 +36,14 @@ class LastStageTest : public ::testing::Test {
     const auto row_to_user = number("row_to_user");
     ops::GatherV2(scope.WithOpName("state_of_user"), state, row_to_user, 0);
     ops::GatherV2(scope.WithOpName("row_of_user"), row, row_to_user, 0);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
+    session_ = SessionOf(scope);
   }
 
   LastStage Stage(bool numbered) {
     tensorflow::SignatureDef signature;
     const auto declare = [](const std::string& name, tensorflow::TensorInfo* info) {
-      info->set_name(name + ":0");
+      *info = Info(name);
       info->set_dtype(tensorflow::DT_INT64);
-      info->mutable_tensor_shape()->add_dim()->set_size(-1);
     };
     auto& inputs = *signature.mutable_inputs();
     declare("item", &inputs["item_state/0"]);
@@ -71,7 +61,7 @@ class LastStageTest : public ::testing::Test {
   }
 
   const LastStage::Feeds feeds_{
-      {{Numbers({70, 80, 90})}, {Numbers({1, 2, 3, 4})}}, {Numbers({2, 0, 2, 1}), Tensor()}, {}, 4};
+      {{Ids({70, 80, 90})}, {Ids({1, 2, 3, 4})}}, {Ids({2, 0, 2, 1}), Tensor()}, {}, 4};
   RunResult result_;
 
  private:

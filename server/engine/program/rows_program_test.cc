@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 // half = x / 2, whose rows are independent; with a query, also sum = half + query, one row for all.
 class RowsProgramTest : public ::testing::Test {
  protected:
-  void Make(bool with_query, int64_t item_bytes, int64_t output_dims = 1) {
+  void Make(bool with_query, int64_t item_bytes, int output_dims = 1) {
     namespace ops = tensorflow::ops;
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
     const auto x = ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT);
@@ -26,27 +26,16 @@ class RowsProgramTest : public ::testing::Test {
     const auto half = ops::CheckNumerics(scope, ops::Multiply(scope, x, 0.5f), "no number");
     ops::Identity(scope.WithOpName("half"), half);
     ops::Add(scope.WithOpName("sum"), half, query);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
+    session_ = SessionOf(scope);
     tensorflow::SignatureDef& declared = declared_["text"];
-    Set("x", -1, 1, &(*declared.mutable_inputs())["x"]);
-    if (with_query) Set("query", 1, 1, &(*declared.mutable_inputs())["query"]);
-    Set(with_query ? "sum" : "half", -1, output_dims, &(*declared.mutable_outputs())["out"]);
+    (*declared.mutable_inputs())["x"] = Info("x");
+    if (with_query) (*declared.mutable_inputs())["query"] = Info("query", 1);
+    (*declared.mutable_outputs())["out"] = Info(with_query ? "sum" : "half", -1, output_dims);
     RowRecord record;
     record.recorded = record.independent = record.any_rounding = true;
     signatures_["text"] = *Signature::Create(declared, session_.get(), {}, record);
     if (item_bytes > 0) memories_.item = std::make_unique<states::StateCache>(item_bytes);
     programs_ = MakePrograms(signatures_, declared_, {}, memories_, {});
-  }
-
-  static void Set(const std::string& name, int64_t rows, int64_t dims,
-                  tensorflow::TensorInfo* info) {
-    info->set_name(name + ":0");
-    info->set_dtype(tensorflow::DT_FLOAT);
-    info->mutable_tensor_shape()->add_dim()->set_size(rows);
-    for (int64_t d = 1; d < dims; ++d) info->mutable_tensor_shape()->add_dim()->set_size(-1);
   }
 
   absl::Status Run(const Columns& columns) {

@@ -176,9 +176,8 @@ class StageKeysTest : public ::testing::Test {
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
     tensorflow::SignatureDef declared;
     const auto declare = [](const std::string& node, int rank, tensorflow::TensorInfo* info) {
-      info->set_name(node + ":0");
+      *info = Info(node, -1, rank);
       info->set_dtype(tensorflow::DT_INT64);
-      for (int i = 0; i < rank; ++i) info->mutable_tensor_shape()->add_dim()->set_size(-1);
     };
     for (const char* node : {"ids", "lengths", "shared"}) {
       tensorflow::ops::Placeholder(scope.WithOpName(node), tensorflow::DT_INT64);
@@ -187,15 +186,11 @@ class StageKeysTest : public ::testing::Test {
     declare("ids", 2, &inputs["ids"]);
     declare("lengths", 1, &inputs["ids/length"]);
     declare("shared", 1, &inputs["shared"]);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
+    session_ = SessionOf(scope);
     RowRecord record;
     record.lists = {"ids"};
     for (const int rank : {1, 2}) {
       tensorflow::TensorInfo& out = (*declared.mutable_outputs())["out"];
-      out.Clear();
       declare("lengths", rank, &out);
       signatures_.push_back(*Signature::Create(declared, session_.get(), {}, record));
       stages_.emplace_back(signatures_.back().get(), "item", &memory_, /*window_rows=*/32);

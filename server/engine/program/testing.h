@@ -46,23 +46,7 @@ class ExportedModel {
   }
 
  protected:
-  void SetGraph(const tensorflow::Scope& scope) {
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    session_.reset(tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session_->Create(graph));
-  }
-
-  // An input or output of one value per row, or of a list per row if `rank` is 2.
-  static tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1, int rank = 1) {
-    tensorflow::TensorInfo info;
-    info.set_name(node + ":0");
-    const bool is_number = absl::EndsWith(node, "/length") || absl::StartsWith(node, "row_to_");
-    info.set_dtype(is_number ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
-    info.mutable_tensor_shape()->add_dim()->set_size(rows);
-    if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
-    return info;
-  }
+  void SetGraph(const tensorflow::Scope& scope) { session_ = SessionOf(scope); }
 
   // Makes the programs of the declared signatures; caches no states if `state_bytes` is 0.
   void Make(RecordedSignatures recorded, int64_t state_bytes) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/rewrites.h"
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -31,32 +32,6 @@ using tensorflow::Output;
 using tensorflow::Scope;
 using tensorflow::Tensor;
 using ::testing::HasSubstr;
-using Feeds = std::vector<std::pair<std::string, Tensor>>;
-
-// A session in which the graph's node `init`, if there is one, has run.
-std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
-  std::unique_ptr<tensorflow::Session> session(
-      tensorflow::NewSession(tensorflow::SessionOptions()));
-  TF_CHECK_OK(session->Create(graph));
-  for (const auto& node : graph.node()) {
-    if (node.name() == "init") TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
-  }
-  return session;
-}
-
-absl::StatusOr<Tensor> Fetch(tensorflow::Session* session, const Feeds& feeds,
-                             const std::string& fetch = "joined:0") {
-  std::vector<Tensor> outputs;
-  absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
-  if (!status.ok()) return status;
-  return outputs[0];
-}
-
-GraphDef GraphOf(const Scope& scope) {
-  GraphDef graph;
-  TF_CHECK_OK(scope.ToGraphDef(&graph));
-  return graph;
-}
 
 GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& feeds = {}) {
   const absl::StatusOr<int> grouped = GroupLookups(feeds, &graph);
@@ -292,8 +267,8 @@ class GroupedLookupsBits : public ::testing::TestWithParam<int> {};
 
 TEST_P(GroupedLookupsBits, EqualTheOriginalGraphs) {
   RandomFeatures features(GetParam());
-  const auto original = Start(features.graph);
-  const auto rewritten = Start(Rewritten(features.graph, features.lookups));
+  const auto original = SessionOf(features.graph);
+  const auto rewritten = SessionOf(Rewritten(features.graph, features.lookups));
   for (const int64_t rows : {0, 1, 2, 33, 70}) {
     const Feeds feeds = features.Columns(rows);
     const auto expected = Fetch(original.get(), feeds);
@@ -328,19 +303,13 @@ class GroupedLookupsTest : public ::testing::Test {
     after_ = ops::NoOp(scope_.WithOpName("after").WithControlDependencies(lookup.output));
   }
 
-  static Tensor Ids(const std::vector<int64_t>& values) {
-    Tensor ids(tensorflow::DT_INT64, {static_cast<int64_t>(values.size())});
-    std::copy(values.begin(), values.end(), ids.flat<int64_t>().data());
-    return ids;
-  }
-
   // Expects both graphs to fail with the same code and this text.
   void ExpectError(const std::vector<int64_t>& first, const std::vector<int64_t>& second,
                    const std::string& text) {
     const Feeds feeds = {{"first", Ids(first)}, {"second", Ids(second)}};
     const GraphDef graph = GraphOf(scope_);
     for (const GraphDef& way : {graph, Rewritten(graph, 2)}) {
-      const absl::Status status = Fetch(Start(way).get(), feeds).status();
+      const absl::Status status = Fetch(SessionOf(way).get(), feeds).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
       EXPECT_THAT(status.message(), HasSubstr(text));
     }
@@ -381,7 +350,7 @@ TEST_F(GroupedLookupsTest, ARowThatIsRepeatedIsChecked) {
     Tensor number(tensorflow::DT_INT32, {1});
     number.flat<int32_t>()(0) = times;
     const Feeds feeds = {{"item", Ids({})}, {"user", Ids({id})}, {"rows", number}};
-    return Fetch(Start(graph).get(), feeds).status();
+    return Fetch(SessionOf(graph).get(), feeds).status();
   };
   const GraphDef graph = GraphOf(scope);
   for (const GraphDef& way : {graph, Rewritten(graph, 2)}) {
@@ -403,13 +372,13 @@ TEST_F(GroupedLookupsTest, ARowMayBeRepeatedAKnownNumberOfTimes) {
   const auto repeated = ops::Tile(scope, ops::GatherV2(scope, table, user, 0), multiples);
   const auto looked_up = ops::GatherV2(scope, table, item, 0);
   ops::Concat(scope.WithOpName("joined"), std::vector<Output>{looked_up, repeated}, 1);
-  const auto session = Start(Rewritten(GraphOf(scope), 2));
+  const auto session = SessionOf(Rewritten(GraphOf(scope), 2));
   const auto joined = Fetch(session.get(), {{"item", Ids({0, 1, 2})}, {"user", Ids({4})}});
   EXPECT_TRUE(joined.ok()) << joined.status();
 }
 
 TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
-  const auto session = Start(Rewritten(GraphOf(scope_), 2));
+  const auto session = SessionOf(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
@@ -417,7 +386,7 @@ TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
 }
 
 TEST_F(GroupedLookupsTest, AVariableThatIsDestroyedIsNotKept) {
-  const auto session = Start(Rewritten(GraphOf(scope_), 2));
+  const auto session = SessionOf(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
   TF_CHECK_OK(session->Run({}, {}, {"destroy"}, nullptr));
@@ -427,7 +396,7 @@ TEST_F(GroupedLookupsTest, AVariableThatIsDestroyedIsNotKept) {
 }
 
 TEST_F(GroupedLookupsTest, WhatIsFedIsWhereAChainBegins) {
-  const auto session = Start(Rewritten(GraphOf(scope_), 2, {"ids"}));
+  const auto session = SessionOf(Rewritten(GraphOf(scope_), 2, {"ids"}));
   const auto joined = Fetch(session.get(), {{"first", Ids({0, 1, 2})}, {"ids", Ids({3, 4, 0})}});
   ASSERT_TRUE(joined.ok()) << joined.status();
   EXPECT_EQ(joined->dim_size(1), 4);
@@ -466,8 +435,8 @@ TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
   ops::Mul(scope.WithOpName("product"), ops::Mul(scope, joined, mean), weights);
   const GraphDef graph = GraphOf(scope);
   const Feeds feeds = {{"ids", Ids({0, 1, 2, 1, 0})}};
-  const auto expected = Fetch(Start(graph).get(), feeds, "product:0");
-  const auto actual = Fetch(Start(Rewritten(graph, 3, {"ids"})).get(), feeds, "product:0");
+  const auto expected = Fetch(SessionOf(graph).get(), feeds, "product:0");
+  const auto actual = Fetch(SessionOf(Rewritten(graph, 3, {"ids"})).get(), feeds, "product:0");
   ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
   EXPECT_EQ(actual->tensor_data(), expected->tensor_data());
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -33,28 +34,14 @@ class KernelRowsTest : public ::testing::Test {
     kernel_ = ops::ReadVariableOp(scope_, handle_, tensorflow::DT_FLOAT);
   }
 
-  GraphDef Graph() const {
-    GraphDef graph;
-    TF_CHECK_OK(scope_.ToGraphDef(&graph));
-    return graph;
-  }
-
   static int Rewrite(GraphDef* graph, const std::set<std::string>& feeds = {}) {
     const absl::StatusOr<int> places = GatherKernelRowsOnce(feeds, graph);
     return places.ok() ? *places : -1;
   }
 
-  static std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
-    std::unique_ptr<tensorflow::Session> session(tensorflow::NewSession({}));
-    TF_CHECK_OK(session->Create(graph));
-    TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
-    return session;
-  }
-
   static std::vector<float> Rows(tensorflow::Session* session) {
-    std::vector<Tensor> outputs;
-    TF_CHECK_OK(session->Run({}, {"rows:0"}, {}, &outputs));
-    const auto flat = outputs[0].flat<float>();
+    const Tensor rows = *Fetch(session, {}, "rows:0");
+    const auto flat = rows.flat<float>();
     return {flat.data(), flat.data() + flat.size()};
   }
 
@@ -64,18 +51,18 @@ class KernelRowsTest : public ::testing::Test {
 
 TEST_F(KernelRowsTest, AreThoseOfTheVariable) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {2, 0}, 0);
-  GraphDef graph = Graph();
+  GraphDef graph = GraphOf(scope_);
   ASSERT_EQ(Rewrite(&graph), 1);
-  const auto session = Start(graph);
+  const auto session = SessionOf(graph);
   EXPECT_THAT(Rows(session.get()), ElementsAre(4, 5, 0, 1));
   EXPECT_THAT(Rows(session.get()), ElementsAre(4, 5, 0, 1));
 }
 
 TEST_F(KernelRowsTest, FollowAnUpdateOfTheVariable) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {2, 0}, 0);
-  GraphDef graph = Graph();
+  GraphDef graph = GraphOf(scope_);
   ASSERT_EQ(Rewrite(&graph), 1);
-  const auto session = Start(graph);
+  const auto session = SessionOf(graph);
   Rows(session.get());
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
   EXPECT_THAT(Rows(session.get()), ElementsAre(14, 15, 10, 11));
@@ -85,25 +72,24 @@ TEST_F(KernelRowsTest, FollowAnUpdateOfTheVariable) {
 
 TEST_F(KernelRowsTest, AreColumnsOfATransposedOne) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {1}, 1);
-  GraphDef graph = Graph();
+  GraphDef graph = GraphOf(scope_);
   ASSERT_EQ(Rewrite(&graph), 1);
-  EXPECT_THAT(Rows(Start(graph).get()), ElementsAre(1, 3, 5));
+  EXPECT_THAT(Rows(SessionOf(graph).get()), ElementsAre(1, 3, 5));
 }
 
 TEST_F(KernelRowsTest, StayTensorFlowsWherePositionsAreFedOrTheKernelIsNoVariable) {
   const auto fed = ops::Placeholder(scope_.WithOpName("fed"), tensorflow::DT_INT32);
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, fed, 0);
   ops::GatherV2(scope_.WithOpName("other"), ops::Neg(scope_, kernel_), {1}, 0);
-  GraphDef graph = Graph();
+  GraphDef graph = GraphOf(scope_);
   EXPECT_EQ(Rewrite(&graph, {"fed"}), 0);
 }
 
 TEST_F(KernelRowsTest, OutsideTheKernelAreRefusedAsByTensorFlow) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {3}, 0);
-  GraphDef graph = Graph();
+  GraphDef graph = GraphOf(scope_);
   ASSERT_EQ(Rewrite(&graph), 1);
-  std::vector<Tensor> outputs;
-  const absl::Status status = Start(graph)->Run({}, {"rows:0"}, {}, &outputs);
+  const absl::Status status = Fetch(SessionOf(graph).get(), {}, "rows:0").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("3 is not in [0, 3)"));
 }

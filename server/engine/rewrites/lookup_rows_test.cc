@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 #include "tensorflow/core/public/session.h"
@@ -75,18 +76,13 @@ TEST(LookupRowsTest, SumsHaveTheBitsOfTensorFlows) {
       const tensorflow::Input from(table), at(ids);
       tensorflow::ops::Sum(scope.WithOpName("sum"), tensorflow::ops::GatherV2(scope, from, at, 0),
                            1);
-      tensorflow::GraphDef graph;
-      TF_CHECK_OK(scope.ToGraphDef(&graph));
-      const std::unique_ptr<tensorflow::Session> session(tensorflow::NewSession({}));
-      TF_CHECK_OK(session->Create(graph));
-      std::vector<Tensor> expected;
-      TF_CHECK_OK(session->Run({}, {"sum"}, {}, &expected));
+      const Tensor expected = *Fetch(SessionOf(scope).get(), {}, "sum");
       std::vector<float> actual(3 * width);
       const size_t row = width * sizeof(float);
       SumRows(table.flat<float>().data(), width,
               {ids.flat<int64_t>().data(), static_cast<size_t>(ids.NumElements())}, {}, 3,
               {reinterpret_cast<char*>(actual.data()), row});
-      EXPECT_EQ(std::memcmp(actual.data(), expected[0].data(), 3 * row), 0) << width << " " << list;
+      EXPECT_EQ(std::memcmp(actual.data(), expected.data(), 3 * row), 0) << width << " " << list;
     }
   }
 }

@@ -16,6 +16,7 @@
 
 #include "server/engine/rewrites/int8_table.h"
 #include "server/engine/rewrites/rewrites.h"
+#include "server/engine/rewrites/testing.h"
 #include "server/engine/session_resources.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
@@ -29,7 +30,6 @@ namespace ops = tensorflow::ops;
 using tensorflow::GraphDef;
 using tensorflow::SignatureDef;
 using tensorflow::Tensor;
-using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
 inline constexpr int kRows = 20'000;
 inline constexpr int kWidth = 24;
@@ -102,24 +102,14 @@ class LookupGraphTest : public ::testing::Test {
     return values;
   }
 
-  static Tensor Ids(tensorflow::TensorShape shape, const std::vector<int64_t>& values) {
-    Tensor ids(tensorflow::DT_INT64, shape);
-    std::copy(values.begin(), values.end(), ids.flat<int64_t>().data());
-    return ids;
-  }
-
   static Feeds Requests(const std::vector<int64_t>& ids, int64_t list) {
     const auto rows = static_cast<int64_t>(ids.size());
     std::vector<int64_t> values;
     for (int64_t i = 0; i < rows * list; ++i) values.push_back(i * 7 % kRows);
-    return {{"id", Ids({rows}, ids)}, {"list", Ids({rows, list}, values)}};
+    return {{"id", Ids(ids)}, {"list", AsTensor(values, {rows, list})}};
   }
 
-  GraphDef Original() {
-    GraphDef graph;
-    TF_CHECK_OK(scope_.ToGraphDef(&graph));
-    return graph;
-  }
+  GraphDef Original() { return GraphOf(scope_); }
 
   GraphDef InInt8() {
     GraphDef graph = Original();
@@ -129,9 +119,7 @@ class LookupGraphTest : public ::testing::Test {
   }
 
   static std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
-    std::unique_ptr<tensorflow::Session> session(
-        tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session->Create(graph));
+    std::unique_ptr<tensorflow::Session> session = SessionOf(graph);
     TF_CHECK_OK(session->Run({{"values", Values(1)}}, {}, {"assign"}, nullptr));
     const Tensor values = Values(1);
     const float* const floats = values.flat<float>().data();
@@ -139,14 +127,6 @@ class LookupGraphTest : public ::testing::Test {
         ->Add("table", std::make_shared<Int8Table>(floats, kRows, kWidth,
                                                    RoundedToInt8(floats, kRows, kWidth)));
     return session;
-  }
-
-  static absl::StatusOr<Tensor> Fetch(tensorflow::Session* session, const Feeds& feeds,
-                                      const std::string& fetch = "joined:0") {
-    std::vector<Tensor> outputs;
-    absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
-    if (!status.ok()) return status;
-    return outputs[0];
   }
 
   static void ExpectClose(const Tensor& actual, const Tensor& expected, float difference) {

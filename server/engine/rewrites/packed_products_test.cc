@@ -10,6 +10,7 @@
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/rewrite.h"
 #include "server/engine/rewrites/rewrites.h"
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -49,14 +50,8 @@ class PackedProductsTest : public ::testing::Test {
     row_ = ops::Fill(scope_, {int{kWidth}}, 0.5f);
   }
 
-  GraphDef Graph() const {
-    GraphDef graph;
-    TF_CHECK_OK(scope_.ToGraphDef(&graph));
-    return graph;
-  }
-
   GraphDef Rewritten(int products, const std::set<std::string>& feeds = {"x"}) const {
-    GraphDef graph = Graph();
+    GraphDef graph = GraphOf(scope_);
     const absl::StatusOr<int> changed = UseBfloat16Products(feeds, &graph);
     EXPECT_TRUE(changed.ok()) << changed.status();
     EXPECT_EQ(*changed, products);
@@ -70,24 +65,15 @@ class PackedProductsTest : public ::testing::Test {
     return false;
   }
 
-  static std::unique_ptr<tensorflow::Session> Start(const GraphDef& graph) {
-    std::unique_ptr<tensorflow::Session> session(
-        tensorflow::NewSession(tensorflow::SessionOptions()));
-    TF_CHECK_OK(session->Create(graph));
-    TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
-    return session;
-  }
-
   // The first score of a row in which every value is `value`.
   static absl::StatusOr<float> Score(tensorflow::Session* session, float value,
                                      int64_t depth = kDepth) {
     Tensor x(tensorflow::DT_FLOAT, {3, depth});
     x.flat<float>().setConstant(value);
-    std::vector<Tensor> outputs;
-    absl::Status status = session->Run({{"x", x}}, {"score:0"}, {}, &outputs);
-    if (!status.ok()) return status;
-    EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({3, kWidth}));
-    return outputs[0].flat<float>()(0);
+    const absl::StatusOr<Tensor> score = Fetch(session, {{"x", x}}, "score:0");
+    if (!score.ok()) return score.status();
+    EXPECT_EQ(score->shape(), tensorflow::TensorShape({3, kWidth}));
+    return score->flat<float>()(0);
   }
 
   // Rounding changes the score by at most 0.3 %.
@@ -104,7 +90,7 @@ TEST_F(PackedProductsTest, TakeWhatIsAddedAndTheRelu) {
   const auto user = ops::Fill(scope_, {1, int{kWidth}}, 0.25f);
   const auto sum = ops::AddV2(scope_, user, ops::MatMul(scope_, x_, weights_));
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
-  const auto session = Start(Rewritten(1));
+  const auto session = SessionOf(Rewritten(1));
   ExpectScore(session.get(), 1, 32.75f);
   ExpectScore(session.get(), -1, 0);
 }
@@ -114,8 +100,8 @@ TEST_F(PackedProductsTest, MakeOfNanWhatTensorFlowMakesOfIt) {
   const auto product = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
   ops::Relu(scope_.WithOpName("score"), product);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(*Score(Start(Rewritten(1)).get(), nan), 0);
-  EXPECT_FLOAT_EQ(*Score(Start(Graph()).get(), nan), 0);
+  EXPECT_EQ(*Score(SessionOf(Rewritten(1)).get(), nan), 0);
+  EXPECT_FLOAT_EQ(*Score(SessionOf(GraphOf(scope_)).get(), nan), 0);
 }
 
 TEST_F(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
@@ -123,8 +109,8 @@ TEST_F(PackedProductsTest, LeaveANanThatNoReluWouldReachInOneOp) {
   const auto sum = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(*Score(Start(Rewritten(1)).get(), nan)));
-  EXPECT_TRUE(std::isnan(*Score(Start(Graph()).get(), nan)));
+  EXPECT_TRUE(std::isnan(*Score(SessionOf(Rewritten(1)).get(), nan)));
+  EXPECT_TRUE(std::isnan(*Score(SessionOf(GraphOf(scope_)).get(), nan)));
 }
 
 TEST_F(PackedProductsTest, TakeSomeRowsOfAConstant) {
@@ -137,7 +123,7 @@ TEST_F(PackedProductsTest, TakeSomeRowsOfAConstant) {
   const auto rows = ops::Slice(scope_, whole, {2, 0}, {int{kDepth}, int{kWidth}});
   ops::MatMul(scope_.WithOpName("score"), x_, rows);
   const GraphDef graph = Rewritten(1);
-  ExpectScore(Start(graph).get(), 1, (2 + 33) * 16);
+  ExpectScore(SessionOf(graph).get(), 1, (2 + 33) * 16);
 }
 
 TEST_F(PackedProductsTest, SomeColumnsOfAMatrixAreNotTaken) {
@@ -168,7 +154,7 @@ TEST_F(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
 TEST_F(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
   if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
-  const auto session = Start(Rewritten(1));
+  const auto session = SessionOf(Rewritten(1));
   ExpectScore(session.get(), 1, 32);
   ExpectScore(session.get(), 1, 32);
   const auto run = [&](const char* node) { TF_CHECK_OK(session->Run({}, {}, {node}, nullptr)); };
@@ -189,8 +175,8 @@ TEST_F(PackedProductsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
 TEST_F(PackedProductsTest, AMatrixThatDoesNotFitIsMatMulsError) {
   if (!HasBfloat16Products()) GTEST_SKIP() << "this CPU cannot multiply like that";
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
-  for (const GraphDef& graph : {Graph(), Rewritten(1)}) {
-    const absl::Status status = Score(Start(graph).get(), 1, kDepth + 1).status();
+  for (const GraphDef& graph : {GraphOf(scope_), Rewritten(1)}) {
+    const absl::Status status = Score(SessionOf(graph).get(), 1, kDepth + 1).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(status.message(), HasSubstr("In[0]: [3,33], In[1]: [32,16]"));
   }
@@ -201,7 +187,7 @@ TEST_F(PackedProductsTest, WithoutRowsThereIsNothingToDo) {
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   std::vector<Tensor> outputs;
   const Tensor none(tensorflow::DT_FLOAT, {0, kDepth});
-  TF_CHECK_OK(Start(Rewritten(1))->Run({{"x", none}}, {"score:0"}, {}, &outputs));
+  TF_CHECK_OK(SessionOf(Rewritten(1))->Run({{"x", none}}, {"score:0"}, {}, &outputs));
   EXPECT_EQ(outputs[0].shape(), tensorflow::TensorShape({0, kWidth}));
 }
 

@@ -1,0 +1,75 @@
+// Tensors, graphs and sessions, for the engine's tests.
+#ifndef COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
+#define COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
+#include "tensorflow/core/public/session.h"
+
+namespace colcast::engine {
+
+using Feeds = std::vector<std::pair<std::string, tensorflow::Tensor>>;
+
+template <typename T>
+tensorflow::Tensor AsTensor(const std::vector<T>& values, const std::vector<int64_t>& dims) {
+  tensorflow::Tensor tensor(tensorflow::DataTypeToEnum<T>::value, tensorflow::TensorShape(dims));
+  std::copy(values.begin(), values.end(), tensor.flat<T>().data());
+  return tensor;
+}
+
+inline tensorflow::Tensor Ids(const std::vector<int64_t>& values) {
+  return AsTensor(values, {static_cast<int64_t>(values.size())});
+}
+
+// An input or output of one value per row, or of a list per row if `rank` is 2.
+inline tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1, int rank = 1) {
+  tensorflow::TensorInfo info;
+  info.set_name(node + ":0");
+  const bool is_number = absl::EndsWith(node, "/length") || absl::StartsWith(node, "row_to_");
+  info.set_dtype(is_number ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
+  info.mutable_tensor_shape()->add_dim()->set_size(rows);
+  if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
+  return info;
+}
+
+inline tensorflow::GraphDef GraphOf(const tensorflow::Scope& scope) {
+  tensorflow::GraphDef graph;
+  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  return graph;
+}
+
+// A session in which the graph's node `init`, if there is one, has run.
+inline std::unique_ptr<tensorflow::Session> SessionOf(const tensorflow::GraphDef& graph) {
+  std::unique_ptr<tensorflow::Session> session(tensorflow::NewSession({}));
+  TF_CHECK_OK(session->Create(graph));
+  for (const auto& node : graph.node()) {
+    if (node.name() == "init") TF_CHECK_OK(session->Run({}, {}, {"init"}, nullptr));
+  }
+  return session;
+}
+inline std::unique_ptr<tensorflow::Session> SessionOf(const tensorflow::Scope& scope) {
+  return SessionOf(GraphOf(scope));
+}
+
+inline absl::StatusOr<tensorflow::Tensor> Fetch(tensorflow::Session* session, const Feeds& feeds,
+                                                const std::string& fetch = "joined:0") {
+  std::vector<tensorflow::Tensor> outputs;
+  absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
+  if (!status.ok()) return status;
+  return outputs[0];
+}
+
+}  // namespace colcast::engine
+
+#endif  // COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
