@@ -74,8 +74,7 @@ double ProtoColumn::ExtraBytes(int64_t copies) const {
   double elements = 1;
   for (const int64_t dim : dims_) elements *= dim;
   const bool strings = dtype() == tensorflow::DT_STRING;
-  double bytes =
-      elements * (strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(dtype()));
+  double bytes = elements * static_cast<double>(ElementBytes(dtype()));
   const auto sent = static_cast<double>(proto_->ByteSizeLong());
   if (strings) {
     const int sent_strings = proto_->string_val_size();

@@ -15,7 +15,6 @@
 #include "tensorflow/core/platform/mem.h"
 
 namespace colcast {
-namespace {
 
 using tensorflow::DataType;
 using tensorflow::DataTypeString;
@@ -36,6 +35,8 @@ int64_t ElementBytes(DataType dtype) {
       return tensorflow::DataTypeSize(dtype);
   }
 }
+
+namespace {
 
 template <typename T>
 void CopyObjects(const char* from, int64_t elements, char* to) {

@@ -6,6 +6,8 @@
 #ifndef COLCAST_TF_PATCHES_REPEAT_ROW_H_
 #define COLCAST_TF_PATCHES_REPEAT_ROW_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -38,6 +40,9 @@ absl::Status TensorFromProtoRepeated(const tensorflow::TensorProto& proto,
 // Copies row 0 of `tensor`, which the caller has filled, over rows 1 to N-1 in place. Does nothing
 // for a scalar, 0 rows or 1 row. REQUIRES that the buffer of `tensor` is not shared.
 void RepeatFirstRow(tensorflow::Tensor* tensor);
+
+// The bytes of one element in a tensor's buffer, without a string's text.
+int64_t ElementBytes(tensorflow::DataType dtype);
 
 }  // namespace colcast
 

@@ -8,9 +8,9 @@
 #include "server/engine/rows.h"
 #include "server/engine/signature.h"
 #include "server/tables/overlay.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/tstring.h"
 #include "tensorflow/core/protobuf/config.pb.h"
+#include "tf_patches/repeat_row.h"
 #include "tsl/platform/denormal.h"
 #include "tsl/platform/setround.h"
 #include "tsl/platform/threadpool.h"
@@ -194,12 +194,6 @@ std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const tstring*>(data)[index];
 }
 
-size_t BytesOfRow(const Tensor& tensor) {
-  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
-  const size_t element = strings ? sizeof(tstring) : tensorflow::DataTypeSize(tensor.dtype());
-  return RowElements(tensor) * element;
-}
-
 }  // namespace
 
 TensorOutputs::TensorOutputs(RunResult result)
@@ -215,7 +209,8 @@ TensorOutputs::TensorOutputs(std::shared_ptr<const RunResult> result, int64_t fi
   for (size_t i = 0; i < columns_.size(); ++i) {
     dims_[i][0] = rows;
     columns_[i].data =
-        static_cast<const char*>(columns_[i].data) + first * BytesOfRow(result_->tensors[i]);
+        static_cast<const char*>(columns_[i].data) +
+        first * RowElements(result_->tensors[i]) * ElementBytes(result_->tensors[i].dtype());
   }
 }
 

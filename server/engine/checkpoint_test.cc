@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -34,15 +33,6 @@ TEST_F(CheckCheckpointTest, AVersionWithoutItsIndexIsStillBeingCopied) {
 TEST_F(CheckCheckpointTest, AVersionWithItsIndexIsWhole) {
   std::ofstream(directory_ + "/variables/variables.index") << "index";
   EXPECT_TRUE(CheckCheckpoint(directory_, WithVariable("save/restore_all")).ok());
-}
-
-TEST_F(CheckCheckpointTest, APipeIsRefused) {
-  std::ofstream(directory_ + "/variables/variables.index") << "index";
-  const std::string pipe = directory_ + "/variables/variables.data-00000-of-00001";
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const absl::Status status = CheckCheckpoint(directory_, WithVariable("save/restore_all"));
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(pipe));
 }
 
 TEST_F(CheckCheckpointTest, VariablesThatNothingRestoresNeedNoIndex) {

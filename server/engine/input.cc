@@ -65,13 +65,8 @@ absl::Status Input::Check() {
 
 double Input::ExtraBytes(int64_t copies) const {
   const auto sent = static_cast<double>(WireBytes());
-  double bytes = count_;
-  if (dtype() == tensorflow::DT_STRING) {
-    bytes *= sizeof(tstring);
-    bytes += sent + RepeatedStringBytes(*column_, count_);
-  } else {
-    bytes *= tensorflow::DataTypeSize(dtype());
-  }
+  double bytes = static_cast<double>(count_) * static_cast<double>(ElementBytes(dtype()));
+  if (dtype() == tensorflow::DT_STRING) bytes += sent + RepeatedStringBytes(*column_, count_);
   return std::max(0.0, bytes * copies - sent);
 }
 

@@ -7,6 +7,7 @@
 #include "server/wire/column.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/platform/tstring.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 namespace {
@@ -190,7 +191,7 @@ bool IsLaidOut(const Input& column) {
 double ExtraBytes(absl::Span<const RowBlock> blocks, PadWith pad) {
   const Dims dims = StackedDims(blocks);
   const bool strings = blocks[0].column->dtype() == tensorflow::DT_STRING;
-  double bytes = strings ? sizeof(tstring) : tensorflow::DataTypeSize(blocks[0].column->dtype());
+  auto bytes = static_cast<double>(ElementBytes(blocks[0].column->dtype()));
   for (const int64_t dim : dims) bytes *= static_cast<double>(dim);
   for (const RowBlock& block : blocks) {
     if (strings) bytes += StringBytes(block, dims, pad);

@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/tstring.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 
@@ -87,9 +88,8 @@ void CopyRow(const Tensor& tensor, int64_t from, int64_t to, Tensor* out) {
 double BytesOfRows(const Tensor& tensor, absl::Span<const int64_t> rows) {
   const int64_t width = RowElements(tensor);
   const bool strings = tensor.dtype() == tensorflow::DT_STRING;
-  const size_t size = strings ? sizeof(tstring) : tensorflow::DataTypeSize(tensor.dtype());
-  double bytes =
-      static_cast<double>(size) * static_cast<double>(width) * static_cast<double>(rows.size());
+  double bytes = static_cast<double>(ElementBytes(tensor.dtype())) * static_cast<double>(width) *
+                 static_cast<double>(rows.size());
   if (!strings) return bytes;
   const auto* const elements = static_cast<const tstring*>(tensor.data());
   for (const int64_t row : rows) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "server/engine/op_libraries.h"
 #include "server/engine/rows.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 namespace {
@@ -106,9 +107,8 @@ void ReceivedRequest::Add(const Input& input, int position) {
   const absl::Span<const int64_t> dims = input.dims();
   const bool is_text = input.dtype() == tensorflow::DT_STRING;
   const double text = is_text ? static_cast<double>(input.WireBytes()) : 0;
-  const size_t element =
-      is_text ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(input.dtype());
-  const double tensor = static_cast<double>(input.count()) * static_cast<double>(element) + text;
+  const double tensor =
+      static_cast<double>(input.count()) * static_cast<double>(ElementBytes(input.dtype())) + text;
   if (position < 0) {
     has_unknown = true;
   } else {

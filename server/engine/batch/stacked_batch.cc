@@ -6,6 +6,7 @@
 #include "server/engine/program/domains.h"
 #include "server/engine/rows.h"
 #include "server/wire/column.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 namespace {
@@ -20,9 +21,7 @@ int64_t RowOf(const Batch::Domain& domain, int64_t candidate) {
 
 // Returns the bytes per row of a left-out input's default value.
 double BytesOfDefault(const DeclaredInput& input) {
-  double bytes = input.default_dtype == tensorflow::DT_STRING
-                     ? sizeof(tensorflow::tstring)
-                     : tensorflow::DataTypeSize(input.default_dtype);
+  auto bytes = static_cast<double>(ElementBytes(input.default_dtype));
   for (size_t d = 1; d < input.default_dims.size(); ++d) bytes *= input.default_dims[d];
   return bytes;
 }

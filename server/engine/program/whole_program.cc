@@ -5,8 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tensorflow/core/framework/types.h"
-#include "tensorflow/core/platform/tstring.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 
@@ -14,19 +13,13 @@ namespace {
 
 using tensorflow::Tensor;
 
-size_t LeastBytes(const Tensor& tensor) {
-  const bool strings = tensor.dtype() == tensorflow::DT_STRING;
-  const size_t element =
-      strings ? sizeof(tensorflow::tstring) : tensorflow::DataTypeSize(tensor.dtype());
-  return tensor.NumElements() * element;
-}
-
 // Keeps small tensors for the thread's next request, because allocating them costs more than
 // filling them.
 void DropLarge(std::vector<Tensor>* feeds) {
-  constexpr size_t kMaxKeptBytes = 4096;
+  constexpr int64_t kMaxKeptBytes = 4096;
   for (Tensor& feed : *feeds) {
-    if (LeastBytes(feed) > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+    const int64_t least = feed.NumElements() * ElementBytes(feed.dtype());
+    if (least > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
   }
 }
 

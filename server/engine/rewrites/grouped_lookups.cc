@@ -12,6 +12,7 @@
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/graph/algorithm.h"
 
 namespace colcast::engine {
 namespace {
@@ -108,16 +109,13 @@ NodeDef MakeNode(const ShapedGraph& graph, const Group& group) {
 }
 
 // The groups' Concats, and all nodes on which they depend.
-std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
+std::set<const Node*> Ancestors(const tensorflow::Graph& graph, const std::vector<Group>& groups) {
   std::set<const Node*> seen;
-  std::vector<const Node*> open;
-  for (const Group& group : groups) open.push_back(group.concat);
-  while (!open.empty()) {
-    const Node* const node = open.back();
-    open.pop_back();
-    if (!seen.insert(node).second) continue;
-    for (const tensorflow::Edge* edge : node->in_edges()) open.push_back(edge->src());
-  }
+  std::vector<const Node*> concats;
+  for (const Group& group : groups) concats.push_back(group.concat);
+  tensorflow::ReverseDFSFrom(
+      graph, concats, [&seen](const Node* node) { seen.insert(node); },
+      /*leave=*/nullptr);
   return seen;
 }
 
@@ -126,9 +124,9 @@ std::set<const Node*> Ancestors(const std::vector<Group>& groups) {
 // because moving them would create a cycle. Returns the argument of MoveWaits() for each waiting
 // node.
 std::map<std::string, std::map<std::string, std::string>> MovedWaits(
-    const std::vector<Group>& groups) {
+    const tensorflow::Graph& graph, const std::vector<Group>& groups) {
   std::map<std::string, std::map<std::string, std::string>> moved;
-  const std::set<const Node*> needed = Ancestors(groups);
+  const std::set<const Node*> needed = Ancestors(graph, groups);
   for (const Group& group : groups) {
     for (const FeatureChain& feature : group.features) {
       for (const Node* node : feature.nodes) {
@@ -177,7 +175,7 @@ absl::StatusOr<int> GroupLookups(const std::set<std::string>& feeds, GraphDef* g
   }
   if (groups.empty()) return 0;
   if (absl::Status status = SetFedShapes(feeds, *graph, &made); !status.ok()) return status;
-  const auto moved = MovedWaits(groups);
+  const auto moved = MovedWaits((*shaped)->graph(), groups);
   for (NodeDef& node : *graph->mutable_node()) {
     if (const auto found = moved.find(node.name()); found != moved.end()) {
       MoveWaits(found->second, &node);
