@@ -75,31 +75,10 @@ def test_rendered_manifests_fit_the_schemas(folder: str) -> None:
     assert {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap"} <= kinds
     for manifest in manifests:
         check(manifest)
-
-
-def test_the_autoscaler_by_cpu_fits_its_schema_and_the_deployment() -> None:
-    autoscaler = load("components/cpu_autoscaler/autoscaler")
+    autoscaler = load("components/cpu_autoscaler/autoscaler")  # in neither of them
     check(autoscaler)
-    deployment = one(build(KUBERNETES / "base"), "Deployment")
+    deployment = one(manifests, "Deployment")
     assert autoscaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "where"),
-    [
-        ("Deployment", ["template", "spec", "containers", 0, "readinessProbe", "grpc"]),
-        ("ScaledObject", []),
-        ("ServiceMonitor", ["endpoints", 0]),
-    ],
-)
-def test_the_schemas_notice_a_mistake(kind: str, where: list[Any]) -> None:
-    wrong = one(build(KUBERNETES / "overlays/example"), kind)
-    place = wrong["spec"]
-    for key in where:
-        place = place[key]
-    place["prt"] = 8500
-    with pytest.raises((kubernetes_validate.ValidationError, AssertionError)):
-        check(wrong)
 
 
 def test_the_example_sets_every_value() -> None:
@@ -194,7 +173,7 @@ def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> Non
     assert monitor["endpoints"][0]["path"] == PATH
 
 
-def test_the_serving_runtime_is_one() -> None:
+def test_kserves_runtime_and_service_fit_each_other() -> None:
     """Checks KServe's required fields, and the containers by a pod's schema.
 
     No registry has KServe's schema as a file.
@@ -212,14 +191,10 @@ def test_the_serving_runtime_is_one() -> None:
     flags = {arg[2:].partition("=")[0] for arg in spec["containers"][0]["args"]}
     assert "drain_seconds" in flags
     assert flags <= server_flags()
-
-
-def test_the_inference_service_fits_the_runtime() -> None:
-    service, runtime = load("kserve/inference_service"), load("kserve/serving_runtime")
+    service = load("kserve/inference_service")
     assert service["apiVersion"] == "serving.kserve.io/v1beta1"
     model = service["spec"]["predictor"]["model"]
     assert model["runtime"] == runtime["metadata"]["name"]
-    assert model["protocolVersion"] in runtime["spec"]["protocolVersions"]
-    formats = runtime["spec"]["supportedModelFormats"]
-    assert model["modelFormat"].items() <= formats[0].items()
+    assert model["protocolVersion"] in spec["protocolVersions"]
+    assert model["modelFormat"].items() <= spec["supportedModelFormats"][0].items()
     assert {arg[2:].partition("=")[0] for arg in model["args"]} <= server_flags()

@@ -46,20 +46,14 @@ def notes() -> ModuleType:
     return module
 
 
-def test_the_notes_are_the_versions_section(notes: ModuleType) -> None:
-    changelog = CHANGELOG.format(unreleased="")
-    assert notes.notes(changelog, "1.1.0") == "# colcast 1.1.0\n\n### Added\n\n- More.\n"
-    assert notes.notes(changelog, "1.0.0") == "# colcast 1.0.0\n\n- All.\n"
-
-
-def test_notes_of_an_unknown_version_say_so(notes: ModuleType) -> None:
+def test_the_notes_are_the_versions_section_or_say_that_it_is_a_trial(notes: ModuleType) -> None:
+    released = CHANGELOG.format(unreleased="")
+    assert notes.notes(released, "1.1.0") == "# colcast 1.1.0\n\n### Added\n\n- More.\n"
+    assert notes.notes(released, "1.0.0") == "# colcast 1.0.0\n\n- All.\n"
     text = notes.notes(CHANGELOG.format(unreleased="\n- Not yet.\n"), "1.1.0")
     assert text == "# colcast after 1.1.0: a trial, no release\n\n- Not yet.\n"
-
-
-def test_a_version_without_a_section_is_refused(notes: ModuleType) -> None:
     with pytest.raises(ValueError, match=r"no section \[2\.0\.0\]"):
-        notes.notes(CHANGELOG.format(unreleased=""), "2.0.0")
+        notes.notes(released, "2.0.0")
 
 
 def test_the_bill_of_materials_lists_the_locked_packages(tmp_path: Path) -> None:
@@ -97,15 +91,12 @@ def test_both_distributions_and_the_server_read_the_file() -> None:
     assert VERSION in said.stdout.split()
 
 
-def test_the_manifests_and_the_changelog_have_it() -> None:
+def test_the_manifests_and_the_changelog_have_it_and_nothing_else() -> None:
     assert images("base/deployment") == images("kserve/serving_runtime") == {VERSION}
     example = REPOSITORY / "deploy/kubernetes/overlays/example/kustomization.yaml"
     assert [one["newTag"] for one in yaml.safe_load(example.read_text())["images"]] == [VERSION]
     changelog = (REPOSITORY / "CHANGELOG.md").read_text()
     assert re.findall(r"^## \[(\d\S*)\]", changelog, re.MULTILINE)[0] == VERSION
-
-
-def test_the_version_is_written_nowhere_else() -> None:
     search = ["git", "grep", "-lwF", VERSION, "--", *DECLARING]
     found = subprocess.run(search, cwd=REPOSITORY, capture_output=True, text=True).stdout.split()
     written = {
@@ -184,14 +175,13 @@ def test_the_unit_is_one_systemd_takes(tmp_path):
     assert flags_in(text) <= known_flags()
 
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
 def test_every_flag_is_documented_and_no_other():
     flags = server_flags()
     assert len(flags) > 30
-    pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
-    compared = (DOCS / "compatibility.md").read_text()  # lists flags that have no effect here
+    pages = "".join(page.read_text() for page in (REPOSITORY / "docs").glob("*.md"))
+    compared = (
+        (REPOSITORY / "docs") / "compatibility.md"
+    ).read_text()  # lists flags that have no effect here
     missing = {flag for flag in flags if f"--{flag}" not in pages and f"`{flag}`" not in compared}
     assert missing == set()
     named = set(re.findall(r"--(?:no)?([a-z]+(?:_[a-z]+)+)\b", pages))

@@ -82,6 +82,8 @@ def test_the_layout_holds_what_the_server_needs_and_nothing_else(root):
         "libtensorflow_cc.so.2",
         "libtensorflow_framework.so.2",
     ]
+    link = root / "usr/bin/tensorflow_model_server"
+    assert link.resolve() == root / "opt/colcast/bin/colcast_model_server"
 
 
 class Liked(tf.Module):
@@ -150,11 +152,22 @@ def test_it_serves_as_nobody_without_an_environment(served):
     np.testing.assert_array_equal(scores, [1.5, 2.5])
 
 
-def test_the_environment_of_tensorflow_servings_image_says_what_is_served(root):
-    environment = ("GRPC_PORT=0", "PORT=-1", f"MODEL_BASE_PATH={root}/models", "MODEL_NAME=model")
+@pytest.mark.parametrize(
+    ("environment", "flags"),
+    [
+        ("GRPC_PORT=0 PORT=-1 MODEL_BASE_PATH={root}/models MODEL_NAME=model", ""),
+        (  # flags win
+            "GRPC_PORT=1 MODEL_NAME=none",
+            "--port=0 --rest_api_port=-1 --model_name=model --model_base_path={root}/models/model",
+        ),
+    ],
+    ids=["environment", "flags"],
+)
+def test_the_image_takes_the_environment_of_tensorflow_servings_and_flags(root, environment, flags):
+    variables, given = (text.format(root=root).split() for text in (environment, flags))
     entry_point = root / "usr/bin/tf_serving_entrypoint.sh"
     with (
-        started("env", *environment, entry_point) as (_, target, http_target),
+        started("env", *variables, entry_point, *given) as (_, target, http_target),
         RankingClient(target, "model", timeout_seconds=120) as client,
     ):
         np.testing.assert_array_equal(client.rank(items=[{"x": np.float32(3)}]).scores, [1.5])
@@ -162,37 +175,15 @@ def test_the_environment_of_tensorflow_servings_image_says_what_is_served(root):
             assert answer.status == 200
 
 
-def test_flags_given_to_the_image_win_over_its_environment(root):
-    environment = ("GRPC_PORT=1", "MODEL_NAME=none")
-    flags = ("--port=0", "--rest_api_port=-1", "--model_name=other")
-    path = f"--model_base_path={root}/models/model"
-    entry_point = root / "usr/bin/tf_serving_entrypoint.sh"
-    with (
-        started("env", *environment, entry_point, *flags, path) as (_, target, _),
-        RankingClient(target, "other", timeout_seconds=120) as client,
-    ):
-        np.testing.assert_array_equal(client.rank(items=[{"x": np.float32(5)}]).scores, [2.5])
-
-
-def test_the_names_of_tensorflow_servings_image_start_the_same_server(root):
-    link = root / "usr/bin/tensorflow_model_server"
-    assert link.resolve() == root / "opt/colcast/bin/colcast_model_server"
-
-
-def test_it_maps_no_file_of_this_checkout(served):
+def test_it_maps_no_file_of_this_checkout_and_runs_without_rights(served):
     pid, _, _ = served
     maps = Path(f"/proc/{pid}/maps").read_text()
     assert "opt/colcast/bin/libtensorflow_cc.so.2" in maps
     assert str(REPOSITORY) not in maps
-
-
-def test_it_runs_without_rights(served):
-    if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
-    pid, _, _ = served
-    status = Path(f"/proc/{pid}/status").read_text()
-    assert re.search(rf"Uid:\s+{NOBODY}\s+{NOBODY}", status)
-    assert re.search(r"CapEff:\s+0+\n", status)
+    if os.geteuid() == 0:  # otherwise it runs as this user
+        status = Path(f"/proc/{pid}/status").read_text()
+        assert re.search(rf"Uid:\s+{NOBODY}\s+{NOBODY}", status)
+        assert re.search(r"CapEff:\s+0+\n", status)
 
 
 def test_the_health_check_tells_alive_from_dead(root, served):
