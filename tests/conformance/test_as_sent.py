@@ -130,10 +130,6 @@ MODELS: dict[str, Model] = {
         {"user": floats(), "item": floats()},
         lambda user, item: {"score": user * 10 + item, "user_again": user + 0},
     ),
-    "broadcast_and_beside": Model(
-        {"user": floats(2), "item": floats(2), "context": floats(2)},
-        lambda user, item, context: {"score": tf.concat([user * context, item], 1)},
-    ),
     "thresholds": Model(
         {"x": floats(), "thresholds": floats()},
         lambda x, thresholds: {"above": x[:, None] > thresholds[None, :]},
@@ -164,10 +160,6 @@ MODELS: dict[str, Model] = {
             "score": scale * tf.linalg.matvec(lookup(user) + tf.zeros_like(lookup(item)), weights),
             "both": tf.concat([lookup(user), lookup(item)], 1),
         },
-    ),
-    "texts": Model(
-        {"user": tf.TensorSpec([None], tf.string), "item": floats()},
-        lambda user, item: {"both": tf.stack([tf.strings.to_number(user), item], 1)},
     ),
     "writes": Model({"user": floats(), "item": floats()}, counted, rows=False, module=COUNTING),
     "sparse": Model({"x": SPARSE, "price": floats(1)}, sparse_sum, False, draw_sparse),
@@ -327,7 +319,7 @@ def draw_request(draw: Any, name: str) -> Inputs:
         sizes = [draw(st.sampled_from([1, 1, 3, 3, 2, 0])) if n is None else n for n in spec.shape]
         values = np.array([draw(st.integers(0, 3)) for _ in range(int(np.prod(sizes)))])
         shaped = values.reshape(sizes)
-        inputs[key] = shaped.astype(str) if spec.dtype == tf.string else shaped
+        inputs[key] = shaped
     return inputs
 
 

@@ -228,25 +228,17 @@ def test_of_many_requests_none_is_answered_wrongly(
             assert any(len(rows) > 1 for _, rows in batching.session.batches)
 
 
-@pytest.mark.parametrize("pad", [False, True], ids=["unpadded", "pad_variable_length_inputs"])
-def test_lists_of_different_widths_need_padding(
-    start: Callable[..., Any], right: Scores, pad: bool
+@pytest.mark.parametrize(
+    ("user", "width", "pad", "answered"),
+    [(2, 1, False, False), (2, 1, True, True), (3, 0, True, False), (3, 1, True, True)],
+    ids=["unpadded", "padded", "empty", "empty of width 1"],
+)
+def test_lists_of_different_widths_need_padding_and_a_value_to_pad(
+    start: Callable[..., Any], right: Scores, user: int, width: int, pad: bool, answered: bool
 ) -> None:
     """TensorFlow Serving pads a list with one of its values; its length excludes the padding."""
-    requests = [Request("columnar", 0, (3,)), Request("columnar", 2, (5,), width=1)]
+    requests = [Request("columnar", 0, (3,)), Request("columnar", user, (5,), width=width)]
     with start(max_batch_size=2, pad=pad) as batching:
-        answers = batching.together(*requests)
-        answered = [check(a, right(r)) for a, r in zip(answers, requests, strict=True)]
-        if batching.session:
-            assert answered == [pad, pad]
-
-
-@pytest.mark.parametrize(("width", "answered"), [(0, False), (1, True)])
-def test_an_empty_list_needs_a_width_of_one_to_be_padded(
-    start: Callable[..., Any], right: Scores, width: int, answered: bool
-) -> None:
-    requests = [Request("columnar", 0, (3,)), Request("columnar", 3, (5,), width=width)]
-    with start(max_batch_size=2, pad=True) as batching:
         for answer, request in zip(batching.together(*requests), requests, strict=True):
             was_answered = check(answer, right(request))
             if batching.session:

@@ -2,14 +2,12 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -178,30 +176,11 @@ def tokens(tmp_path_factory):
     return module, base
 
 
-def rename_op(version, old, new):
-    """Renames an op in the graph, to a name of the same length."""
-    assert len(old) == len(new)
-    graph = version / "saved_model.pb"
-    graph.write_bytes(graph.read_bytes().replace(old.encode(), new.encode()))
-
-
-UNKNOWN_OPS = {
-    "text": ("TFText>OpThatNoVersionOfItHas", ["the installed tensorflow-text"]),
-    "forests": ("SimpleMLOpThatNoVersionHas", ["the installed ydf-tf"]),
-}
-
-
 @pytest.fixture(scope="module")
 def stubs(tokens, tmp_path_factory):
-    """Stubs of a server of two models that use TF Text's ops, and of models with unknown ops."""
-    folder = tmp_path_factory.mktemp("models")
-    known = "FastWordpieceTokenizeWithOffsets"
-    for name, (op, _) in UNKNOWN_OPS.items():
-        shutil.copytree(tokens[1] / "1", folder / name / "1")
-        rename_op(folder / name / "1", known, op.ljust(len(known), "_"))
-    base_paths = {"ranker": tokens[1], "other": tokens[1]}
-    base_paths |= {name: folder / name for name in UNKNOWN_OPS}
-    config = config_flag(folder / "models.config", base_paths)
+    """Stubs of a server of two models that use TF Text's ops, loaded at the same time."""
+    file = tmp_path_factory.mktemp("models") / "models.config"
+    config = config_flag(file, {"ranker": tokens[1], "other": tokens[1]})
     # The same library may be given more than once.
     library = [f"--op_library={LIBRARY}"] * 2
     with ServerProcess(flags=[config, "--num_load_threads=2", *library]) as server:
@@ -214,15 +193,6 @@ def test_ops_of_tf_text_are_found_where_it_is_installed(tokens, stubs, name):
     expected = tokens[0].count(tf.constant(TEXTS))
     assert answer["ids"].tolist() == expected["ids"].numpy().tolist()
     assert answer["count"].tolist() == expected["count"].numpy().tolist()
-
-
-@pytest.mark.parametrize("name", UNKNOWN_OPS)
-def test_an_unknown_op_is_named_with_the_package_that_has_it(stubs, name):
-    op, words = UNKNOWN_OPS[name]
-    with pytest.raises(grpc.RpcError) as error:
-        stubs.predict({"text": TEXTS}, name=name)
-    assert re.match(rf'the op "{op}_*" is not registered', error.value.details())
-    assert all(word in error.value.details() for word in words), error.value.details()
 
 
 @pytest.mark.parametrize(

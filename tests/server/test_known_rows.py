@@ -1,7 +1,7 @@
 """Rows that repeat are not computed again, in signatures with independent rows."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import tensorflow as tf
 from colcast.zoo.saving import independent_rows, with_defaults, with_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensorflow_serving.apis import predict_pb2
 
 from .metrics_page import Metrics, of_predicts, until_joined
 from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
@@ -48,58 +49,37 @@ class Texts(tf.Module):
         return {"scores": 1000 * tf.strings.length(query) + tf.strings.length(titles)}
 
 
-class Served:
-    """A served model, with the metrics from before the test."""
+def encode(
+    stubs: Stubs, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Calls `encode`; by default asks for the outputs whose rows all have one shape."""
+    answer = stubs.prediction.Predict(request_of(stubs, texts, longest, outputs), timeout=120)
+    return {name: tf.make_ndarray(proto).tolist() for name, proto in answer.outputs.items()}
 
-    def __init__(self, stubs: Stubs) -> None:
-        self.stubs = stubs
-        self._before = Metrics(stubs.server)
 
-    def encode(
-        self, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """Calls `encode`; by default asks for the outputs whose rows all have one shape."""
-        inputs: dict[str, Any] = {"texts": np.array(texts, object)}
-        if longest is not None:
-            inputs["longest"] = np.int32(longest)
-        answer = self.stubs.predict(
-            inputs, signature_name="encode", output_filter=outputs or ["sizes", "cut"]
-        )
-        return {name: value.tolist() for name, value in answer.items()}
-
-    def rank(self, query: str, titles: Sequence[str]) -> list[int]:
-        """Calls `rank`; returns the scores."""
-        inputs = {"query": [query], "titles": np.array(titles, object)}
-        scores: list[int] = self.stubs.predict(inputs, signature_name="rank")["scores"].tolist()
-        return scores
-
-    def counted(self, store: str, signature: str = "encode") -> tuple[float, float]:
-        """The numbers of hits and misses since this object was made."""
-        labels = {"model_name": self.stubs.model, "version": "1", "signature_name": signature}
-        before, now = (
-            [
-                page.value(f":colcast:states_{what}", store=store, **labels)
-                for what in ("found", "computed")
-            ]
-            for page in (self._before, Metrics(self.stubs.server))
-        )
-        return now[0] - before[0], now[1] - before[1]
+def request_of(
+    stubs: Stubs, texts: Sequence[Any], longest: int | None = None, outputs: Sequence[str] = ()
+) -> predict_pb2.PredictRequest:
+    inputs: dict[str, Any] = {"texts": np.array(texts, object)}
+    if longest is not None:
+        inputs["longest"] = np.int32(longest)
+    wanted = outputs or ["sizes", "cut"]
+    return stubs.request(inputs, signature_name="encode", output_filter=wanted)
 
 
 @pytest.fixture(scope="module", name="serve")
-def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Served]:
+def _serve(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Callable[..., Stubs]:
     base, module = tmp_path_factory.mktemp("texts"), Texts()
     tf.saved_model.save(
         module, str(base / "1"), signatures={"encode": module.encode, "rank": module.rank}
     )
     with_defaults(base / "1", "encode", {"longest": 3})
     with_record(base / "1", {name: independent_rows(name) for name in ("encode", "rank")})
-    stubs = cache(lambda *flags: serve(base, *flags))
-    return lambda *flags: Served(stubs(*flags))
+    return partial(serve, base)
 
 
 @pytest.fixture(scope="module", name="known")
-def _known(serve: Callable[..., Served]) -> Served:
+def _known(serve: Callable[..., Stubs]) -> Stubs:
     return serve()
 
 
@@ -125,38 +105,28 @@ hostile = st.one_of(
 )
 def test_answers_are_the_models_for_known_and_unknown_values(known, texts, longest, outputs):
     answer = expected(texts, 3 if longest is None else longest)
-    assert known.encode(texts, longest, outputs) == {name: answer[name] for name in outputs}
+    assert encode(known, texts, longest, outputs) == {name: answer[name] for name in outputs}
 
 
 @pytest.mark.parametrize("flags", [ONE_WORKER, NOTHING_KEPT])
 def test_requests_that_wait_run_together(serve, flags):
-    served = serve(*flags)
+    stubs = serve(*flags)
     draw = np.random.default_rng(5)
     asked = []
     for number in range(300):
         texts = [f"{number} {'x' * draw.integers(20)}" for _ in range(draw.integers(1, 5))]
         asked.append((texts, draw.choice([None, None, None, 2])))
-    requests = []
-    for texts, longest in asked:
-        inputs: dict[str, Any] = {"texts": np.array(texts, object)}
-        if longest is not None:
-            inputs["longest"] = np.int32(longest)
-        request = served.stubs.request(
-            inputs, signature_name="encode", output_filter=["sizes", "cut"]
-        )
-        requests.append(request)
+    requests = [request_of(stubs, *each) for each in asked]
 
     def ask() -> None:
-        calls = [
-            served.stubs.prediction.Predict.future(request, timeout=120) for request in requests
-        ]
+        calls = [stubs.prediction.Predict.future(request, timeout=120) for request in requests]
         for call, (texts, longest) in zip(calls, asked, strict=True):
             outputs = call.result().outputs
             want = expected(texts, 3 if longest is None else longest)
             assert tf.make_ndarray(outputs["sizes"]).tolist() == want["sizes"]
             assert tf.make_ndarray(outputs["cut"]).tolist() == want["cut"]
 
-    until_joined(ask, served.stubs, "encode")
+    until_joined(ask, stubs, "encode")
 
 
 @pytest.fixture(scope="module")
@@ -172,15 +142,16 @@ def splitting(tmp_path_factory):
 
 @pytest.mark.parametrize("longest", [None, 2])
 def test_a_large_request_runs_in_pieces(serve, splitting, longest):
-    served = serve("--enable_batching", splitting)
-    divided = partial(of_predicts, served.stubs, "divided_requests")
-    before = {signature: divided(signature) for signature in ("encode", "rank")}
+    stubs = serve("--enable_batching", splitting)
     texts = [f"{longest} {number} {'x' * (number % 9)}" for number in range(100)]
     want = expected(texts, 3 if longest is None else longest)
-    assert served.encode(texts, longest) == want
-    assert served.encode(texts, longest) == want
-    assert served.counted("item") == (100, 100)
-    scores = served.rank("query", texts)
-    assert scores == [5000 + len(text) for text in texts]
-    assert divided("encode") == before["encode"] + 2
-    assert divided("rank") == before["rank"] + 1
+    assert encode(stubs, texts, longest) == encode(stubs, texts, longest) == want
+    labels = {"model_name": stubs.model, "version": "1", "signature_name": "encode"}
+    for what in ("found", "computed"):
+        counted = Metrics(stubs.server).value(f":colcast:states_{what}", store="item", **labels)
+        assert counted == 100
+    titles = {"query": ["query"], "titles": np.array(texts, object)}
+    scores = stubs.predict(titles, signature_name="rank")["scores"]
+    assert scores.tolist() == [5000 + len(text) for text in texts]
+    assert of_predicts(stubs, "divided_requests", "encode") == 2
+    assert of_predicts(stubs, "divided_requests", "rank") == 1

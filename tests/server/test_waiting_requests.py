@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 
@@ -21,9 +20,8 @@ from ..models import stages_model
 from ..models.impure import Gate
 from ..waiting import wait_until
 from .metrics_page import Metrics, of_predicts, until_joined
-from .servers import ONE_WAITS, ONE_WORKER, WHOLE_AND_ALONE, Stubs
+from .servers import ONE_WORKER, WHOLE_AND_ALONE, Stubs
 
-Code = grpc.StatusCode
 LATE = "columnar_late"
 
 
@@ -157,40 +155,6 @@ def test_a_new_version_under_load_mixes_neither_runs_nor_states_with_the_old_one
     assert {version for version, _ in answers} == {1, 2}
     labels = {"model_name": stubs.model, "version": "1", "signature_name": LATE}
     assert Metrics(stubs.server).value(":colcast:states", store="item", **labels) == 0
-
-
-def test_an_accepted_rest_request_is_answered_though_the_queue_fills_while_it_is_parsed(
-    serve, stages_path
-):
-    body = body_of(stages_model.inputs(np.random.default_rng(1), 1, 100_000))
-    stubs = serve(stages_path, *ONE_WAITS)
-    request = stubs.request(inputs_of(1), signature_name=LATE)
-
-    def post() -> int:
-        connection = http.client.HTTPConnection(stubs.server.rest_target, timeout=60)
-        connection.request("POST", f"/v1/models/{stubs.model}:predict", body)
-        status = connection.getresponse().status
-        connection.close()
-        return status
-
-    def keep_the_queue_full(done: threading.Event) -> None:
-        while not done.is_set():
-            calls = [stubs.prediction.Predict.future(request, timeout=60) for _ in range(4)]
-            assert {call.code() for call in calls} <= {Code.OK, Code.RESOURCE_EXHAUSTED}
-
-    def answered() -> bool:
-        statuses.append(post())  # 429 if the queue is full
-        return statuses.count(200) >= 3
-
-    statuses: list[int] = []
-    done = threading.Event()
-    with ThreadPoolExecutor(1) as thread:
-        others = thread.submit(keep_the_queue_full, done)
-        try:
-            wait_until(answered)
-        finally:
-            done.set()
-        others.result()
 
 
 def test_requests_over_rest_run_together_too(serve, stages_path):
