@@ -1,6 +1,6 @@
 """Ops that compute each entry from entries of its row: at its position, or over dimensions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import tensorflow as tf
@@ -42,15 +42,7 @@ def elementwise(op: Op) -> Fact:
         _channels_last(op)
     if op.type in ("AsString", "Pow") and op.operation.inputs[0].dtype.is_floating:
         require(op.type == "Pow" and op.value(1) is not None, "NaN has several results")
-    return _sizes(op) or _of_a_list(op) or _broadcast(op, op.ins)
-
-
-def _broadcast(op: Op, ins: Sequence[Fact]) -> Fact:
-    axes, pads = ins[0].axes, frozenset[str]()
-    for fact in ins[1:]:
-        axes, more = broadcast(op, axes, fact.axes)
-        pads |= more
-    return values(ins, axes, pads)
+    return _sizes(op) or _of_a_list(op) or values(op.ins, *broadcast(op, [f.axes for f in op.ins]))
 
 
 def _channels_last(op: Op) -> None:
@@ -145,11 +137,10 @@ def one_hot(op: Op) -> Fact:
 @rule("Select")
 def select(op: Op) -> Fact:
     """A vector of conditions chooses whole rows of inputs of a higher rank."""
-    condition, *others = op.ins
-    if len(condition.axes) == 1:
-        missing = len(others[0].axes) - 1
-        condition = replace(condition, axes=(*condition.axes, *[()] * missing))
-    return _broadcast(op, [*others, condition])
+    chosen, one, other = (fact.axes for fact in op.ins)
+    if len(chosen) == 1:
+        chosen = (*chosen, *[()] * (len(one) - 1))
+    return values(op.ins, *broadcast(op, [one, other, chosen]))
 
 
 @rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -208,7 +199,7 @@ def product(op: Op) -> Fact:
     a, b = (fact.plain().axes for fact in op.ins)
     a = (*a[:-2], a[-1], a[-2]) if op.attr(turned[0]) else a
     b = (*b[:-2], b[-1], b[-2]) if op.attr(turned[1]) else b
-    batch, pads = broadcast(op, a[:-2], b[:-2])
+    batch, pads = broadcast(op, [a[:-2], b[:-2]])
     return values(op.ins, (*batch, a[-2], b[-1]), pads | apart(a[-1], b[-2]))
 
 

@@ -202,10 +202,8 @@ def checked(fact: Fact) -> Fact:
     if fact.kind in ("size", "mixed"):
         return fact
     marks = [[has_rows((factor,)) for factor in each] for each in fact.axes]
-    if sum(map(sum, marks)) > 1:
-        raise Mixes("every row is combined with every other")
-    if any(any(each[1:]) for each in marks):
-        raise Mixes("rows are not the slowest factor of their dimension")
+    if sum(map(sum, marks)) > 1 or any(any(each[1:]) for each in marks):
+        raise Mixes("every row meets every other, or rows are not a dimension's slowest factor")
     if any(map(any, marks)) == (fact.kind == "fixed"):
         raise Mixes("it depends on rows but has none")
     return fact

@@ -119,17 +119,18 @@ def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
     return known, lists_in([one, other])
 
 
-def broadcast(op: Op, one: Axes, other: Axes) -> tuple[Axes, frozenset[str]]:
+def broadcast(op: Op, shapes: Iterable[Axes]) -> tuple[Axes, frozenset[str]]:
     """The dimensions of an op that repeats those of size 1, and lists that may decide which."""
-    made, pads = list[Axis](), frozenset[str]()
-    for number in range(1, max(len(one), len(other)) + 1):
-        a, b = (axes[-number] if number <= len(axes) else () for axes in (one, other))
-        size, more = equal(a or b, b or a)
-        if a != b and names([a]) and names([b]) and not has_rows(a):
-            size = op.derived([a, b], number)  # either may be 1
-        made.insert(0, size)
-        pads |= more
-    return tuple(made), pads
+    made, pads = list[Axis](), frozenset[str]()  # the last dimension first
+    for axes in shapes:
+        for number, b in enumerate(reversed(axes)):
+            made += [()] * (number == len(made))
+            a = made[number]
+            made[number], more = equal(a or b, b or a)
+            if a != b and names([a]) and names([b]) and not has_rows(a):
+                made[number] = op.derived([a, b], number)  # either may be 1
+            pads |= more
+    return tuple(reversed(made)), pads
 
 
 def count(axis: Axis) -> int:
