@@ -8,8 +8,11 @@ import pytest
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
+from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._independence import Independence, candidates
+from colcast.export.rows import Fact, Walk
+from colcast.export.rows._facts import R
+from colcast.export.rows._independence import Independence, candidates, judge
 from colcast.export.trials._parity import scored_alike
 from colcast.export.trials._rows import Rows
 
@@ -77,6 +80,39 @@ def test_only_the_converters_row_splits_are_those_of_a_list(lengths: Callable[[A
     found = verdict(with_lengths(lengths))
     assert not found.rows
     assert "Cumsum" in found.why_not
+
+
+OF_USER = ("rows:user",)
+BY_ROW, BY_VALUE = Fact("ids", (R,), of=OF_USER), Fact("rows", (R,))
+
+
+def summed(lists: Any, rows: Any) -> Any:
+    return tf.math.unsorted_segment_sum(lists.values, lists.indices[:, 0], rows)
+
+
+@pytest.mark.parametrize(
+    ("index", "score", "independent"),
+    [
+        (BY_ROW, summed, True),
+        (BY_ROW, lambda lists, rows: tf.reduce_sum(tf.sparse.to_dense(lists), 1), False),
+        (BY_VALUE, summed, False),
+    ],
+    ids=["gathered by each row's user", "as wide as the longest", "gathered by a value"],
+)
+def test_a_list_made_from_states_again(index: Fact, score: Any, independent: bool) -> None:
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+        states = [v1.placeholder(tf.int64, [None, *inner]) for inner in ([None], [])]
+        which = v1.placeholder(tf.int64, [None])
+        columns = [tf.gather(state, which) for state in states]
+        lists = sparse(dict(zip(_USER, columns, strict=True)), "ids")
+        output = score(lists, tf.shape(which)[0])
+        of_states = [
+            Fact("rows", (OF_USER, ("?width",))),
+            Fact("rows", (OF_USER,), of="counts:?ids"),
+        ]
+        given = {t.name: f for t, f in zip([*states, which], [*of_states, index], strict=True)}
+        flat = FlatGraph(v1.train.export_meta_graph(graph=graph), [output.name])
+        assert judge(Walk(flat, session, given).facts, {"out": output.name}).rows == independent
 
 
 raw = tf.raw_ops
