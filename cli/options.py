@@ -9,14 +9,14 @@ import click
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
 
 
-def removed(name: str, instead: str) -> Callable[[_Decorated], _Decorated]:
+def removed(name: str, instead: str, **more: Any) -> Callable[[_Decorated], _Decorated]:
     """A removed option: using it is an error that says what to do instead."""
 
     def refuse(context: click.Context, _: click.Parameter, value: Any) -> None:
-        if value is not None:
+        if value:
             raise click.UsageError(f"{name} was removed: {instead}", context)
 
-    return click.option(name, hidden=True, expose_value=False, callback=refuse)
+    return click.option(name, hidden=True, expose_value=False, callback=refuse, **more)
 
 
 class Option(click.Option):

@@ -173,8 +173,6 @@ class _Export:
         report = replace(report, no_late=no_late, compiled=model.compiled(options.warmup))
         requests: Requests = {}
         if options.measure_seconds:
-            if report.user_features and not report.late:
-                report = replace(report, user_share=model.user_share())
             requests = model.requests(report.answering)
         warmup = model.warmup(options.warmup)
         warmup_once = model.warmup_once(options.warmup, report.once)

@@ -3,10 +3,8 @@
 import functools
 import math
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import tensorflow as tf
@@ -17,11 +15,10 @@ from colcast.export.cut._add_stages import add_stages
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import Observed, observe, walk
 from colcast.export.cut._stages_report import StagesReport, count_reuse
-from colcast.export.cut._timing import user_share
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._ops import is_compiled
+from colcast.export.graph._probe import Probe
 from colcast.export.graph._signature import Signature, read_late_signature, read_signature
 from colcast.export.report._cost import SIZES, Compiled, Requests, Way
 from colcast.export.rows import Fact
@@ -38,7 +35,6 @@ _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
 _BATCHES = (2, 9, 30)  # numbers of rows to score together and separately
 # The largest relative difference between two runs of the same rows: sums are added in other orders.
 _ROUNDING = 1e-5
-_COMPILED_ROWS = (11, 13, 17)  # row counts that no other trial uses, so XLA must compile for each
 _COST_ROWS = 100  # distinct rows in a measured request
 
 
@@ -102,12 +98,11 @@ class LoadedModel:
         self._observed = observe(
             self._meta_graph,
             self._session,
-            user_columns=_columns(self._features()[Side.USER]),
+            features=self._conversion.features,
             rows=self._rows.turns(),
             bold_rows=self._rows.turns(bold=True) if self._rows.redrawn else None,
             columnar_signature=self._conversion.name,
             tolerance=tolerance,
-            lengths={f.name: f.length_column for f in self._conversion.features if f.length_column},
             facts=self._facts,
         )
         return self._observed
@@ -136,27 +131,22 @@ class LoadedModel:
         """Adds the stages of a late signature to the MetaGraphDef, or reports why it cannot."""
         if self._conversion.impurity:
             return StagesReport(written=False, reason=self._conversion.impurity.why)
-        of = self._features()
         report = add_stages(
             self._meta_graph,
             observed,
+            features=self._conversion.features,
             rows=self._rows.turns(),
-            domains={domain: _columns(of[domain]) for domain in sorted(of.keys() - set(Side))},
-            context_columns=_columns(of[Side.CANDIDATE]),
             late_signature=late,
         )
         if not self._traffic:
             return report
-        users, items = ([f.name for f in of[side]] for side in (Side.USER, Side.ITEM))
+        users, items = (self._names(side) for side in (Side.USER, Side.ITEM))
         reuse = count_reuse(self._traffic.features(), users, items)
         return replace(report, reuse=reuse)
 
-    def _features(self) -> dict[str, list[Feature]]:
-        """The features by domain."""
-        of: dict[str, list[Feature]] = {side: [] for side in Side}
-        for feature in self._conversion.features:
-            of.setdefault(feature.side, []).append(feature)
-        return of
+    def _names(self, side: str) -> list[str]:
+        """The names of a domain's features."""
+        return [feature.name for feature in self._conversion.features if feature.side == side]
 
     @functools.cached_property
     def _columnar(self) -> Signature:
@@ -219,8 +209,7 @@ class LoadedModel:
         of_request = [f.name for f in self._conversion.features if f.name in signature.once]
 
         def score(rows: Rows) -> Mapping[str, Any]:
-            columns = rows.columns()
-            return run({n: c[:1] if n in signature.user else c for n, c in columns.items()})
+            return run(rows.once() if signature.user else rows.columns())
 
         alike: bool | None = None
         for count in batches:
@@ -233,7 +222,7 @@ class LoadedModel:
                 break
         return alike
 
-    def requests(self, signatures: Sequence[str]) -> Requests:
+    def requests(self, signature: str) -> Requests:
         """Single-user requests to the source signature and to the signatures made from it.
 
         Returns:
@@ -243,58 +232,32 @@ class LoadedModel:
         try:
             rows = self._rows.everyday(_COST_ROWS)
             return {
-                size: self._ways(rows, [n % len(rows) for n in range(size)], signatures)
+                size: self._ways(rows, [n % len(rows) for n in range(size)], signature)
                 for size in SIZES
             }
         except (ExportError, tf.errors.OpError):
             return {}
 
-    def user_share(self) -> float | None:
-        """The share of the columnar signature's op time in ops that a late one would run once."""
-        user = _columns(self._features()[Side.USER])
-        try:
-            columns = self._rows.everyday(_COST_ROWS).columns()
-            return user_share(self._meta_graph, self._session, self._conversion.name, user, columns)
-        except (ExportError, tf.errors.OpError):
-            return None
-
     def compiled(self, warmed: Sequence[int]) -> Compiled | None:
-        """The cost of compiling the columnar signature; None if it is not compiled."""
+        """What XLA compiles in the columnar signature; None if nothing."""
         name = self._conversion.name
         outputs = self._meta_graph.signature_def[name].outputs.values()
         graph = FlatGraph(self._meta_graph, [info.name for info in outputs])
         ops = sum(is_compiled(node.op) for node in graph.nodes.values())
-        return Compiled(ops, self._compile_ms(), tuple(warmed)) if ops else None
+        return Compiled(ops, tuple(warmed)) if ops else None
 
-    def _compile_ms(self) -> float | None:
-        try:
-            drawn = [self._rows.accepted(count) for count in _COMPILED_ROWS]
-            times = [[self._cpu_ms(rows) for _ in range(2)] for rows in drawn]
-        except (ExportError, tf.errors.OpError):
-            return None
-        return max(0.0, median(first - second for first, second in times))
-
-    def _cpu_ms(self, rows: Rows) -> float:
-        start = time.process_time()
-        self._probe.columnar(rows)
-        return 1e3 * (time.process_time() - start)
-
-    def _ways(self, distinct: Rows, which: list[int], signatures: Sequence[str]) -> list[Way]:
-        """Requests that score the same rows: one to the source, one to each of `signatures`."""
+    def _ways(self, distinct: Rows, which: list[int], signature: str) -> list[Way]:
+        """Requests that score the same rows: one to the source, one to another signature."""
         of_request = self._probe.of_a_request(distinct.take(which))
-        columns = of_request.columns()
-        once = self._once(columns)
+        columns, once = of_request.columns(), of_request.once()
         source, source_input = self._conversion.source, self._conversion.source_input
         context, given = self._conversion.context, columns
         if source_input and context is None:
             given = {source_input: distinct.examples[which]}
         elif source_input:
             given = {source_input: of_request.serialized(context)}
-        ways = [self._way(source, given, given)]
-        for name in signatures:
-            graph_gets = columns if name == self._conversion.name else once
-            ways.append(self._way(name, graph_gets, once))
-        return ways
+        graph_gets = columns if signature == self._conversion.name else once
+        return [self._way(source, given, given), self._way(signature, graph_gets, once)]
 
     def _way(self, signature: str, feeds: Mapping[str, Any], sent: Mapping[str, Any]) -> Way:
         definition = self._meta_graph.signature_def[signature]
@@ -309,21 +272,11 @@ class LoadedModel:
 
     def warmup_once(self, row_counts: Sequence[int], signatures: Sequence[str]) -> list[Any]:
         """One warm-up request per row count and signature, with the user as one row."""
-        columns = [self._once(self._rows.accepted(count).columns()) for count in row_counts]
+        columns = [self._rows.accepted(count).once() for count in row_counts]
         return [self._warmup_request(name, each) for each in columns for name in signatures]
 
     def _warmup_request(self, name: str, columns: Columns) -> Any:
         return warmup_request(name, columns, self._meta_graph.signature_def[name])
-
-    def _once(self, columns: Columns) -> Columns:
-        """The same columns, but only the first row of each user column."""
-        user = {
-            column.name
-            for feature in self._conversion.features
-            if feature.side == Side.USER
-            for column in feature.columns
-        }
-        return {name: value[:1] if name in user else value for name, value in columns.items()}
 
 
 def _in_the_model(node: str) -> str:

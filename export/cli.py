@@ -169,9 +169,7 @@ def _by_domain(values: Sequence[str]) -> dict[str, list[str]]:
     metavar="ROWS...",
     help="Write warm-up requests with these numbers of rows.",
 )
-@section("Options")(
-    "--verbose", is_flag=True, help="Also print every feature, and the ops and tensors found."
-)
+@removed("--verbose", "colcast inspect OUT prints every feature, op and tensor", is_flag=True)
 @json_option
 def command(
     saved_model: Path,
@@ -180,7 +178,6 @@ def command(
     op_library: Sequence[Path],
     make_default: str | None,
     examples: Path | None,
-    verbose: bool,
     json: bool,
     **options: Any,
 ) -> None:
@@ -217,7 +214,7 @@ def command(
     if json:
         print_json({"saved_model": report.saved_model, "output": report.output, **report.to_json()})
     else:
-        report.print(report_console(), verbose=verbose)
+        report.print(report_console())
 
 
 @contextmanager

@@ -102,7 +102,7 @@ within export/graph
 within export/convert graph
 within export/trials graph convert
 within export/rows graph
-within export/cut graph rows
+within export/cut graph convert trials rows
 within export/report graph convert trials rows cut
 within loadtest/send
 within loadtest/measure send

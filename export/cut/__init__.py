@@ -1,6 +1,7 @@
 """Cuts a columnar signature where domains meet: a domain's ops run once per row of that domain.
 
-`observe` runs a columnar signature to find which tensors may be repeated.
+`observe` finds which tensors of a columnar signature may be repeated, by the independence rule and
+by runs that may contradict it (`_findings`).
 
 `add_late_signature` adds a signature whose user inputs have one row and whose graph repeats tensors
 only where user and items meet. Its steps are `_write_late` (`_late_graph` with `_split` and

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.cut._findings import RowKind
 from colcast.export.cut._late_graph import LateGraph
 from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._observed import Observed
@@ -16,11 +17,11 @@ from colcast.export.graph._colours import FREE, PAIR, USER, Colours
 from colcast.export.graph._comparison import Differences
 from colcast.export.graph._emitter import add_nodes, import_nodes
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe, RowKind
 from colcast.export.graph._nodes import FlatGraph, GraphDef, ancestors, data_inputs, producer
 from colcast.export.graph._ops import MODULE
-from colcast.export.graph._requests import Request
+from colcast.export.graph._probe import Probe
 from colcast.export.graph._signature import Signature
+from colcast.export.trials._rows import Rows
 
 
 class _Summary:
@@ -64,16 +65,13 @@ class _Summary:
         session: tf.compat.v1.Session,
         name: str,
         signatures: tuple[Signature, Signature],
-        request: Request,
+        request: Rows,
         products: Products,
         proof: Differences,
     ) -> LateReport:
         """Measures op times on a request, and returns the report."""
-        rows = len(next(iter(request.items.values())))
         columnar, late = signatures
-        before, after = op_times(
-            session, [(columnar, request.repeated(rows)), (late, request.once())]
-        )
+        before, after = op_times(session, [(columnar, request.columns()), (late, request.once())])
         moved = sum(time for op, time in before.items() if op in self.moved)
         total = sum(before.values())
         return LateReport(
@@ -85,7 +83,7 @@ class _Summary:
             user_time_share=moved / total if total else 0.0,
             columnar_ms=total,
             late_ms=sum(after.values()),
-            timed_rows=rows,
+            timed_rows=len(request),
             frontier=self.frontier,
             refused=self.refused | products.refused,
             split_products=tuple(products.names),

@@ -1,10 +1,10 @@
 """Adds the stages of a late signature to a MetaGraph: chooses the domains, proves the result."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
+from colcast.export.convert._features import Feature, Side
 from colcast.export.cut._cut import Cut, DomainsWithoutStage, Model
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._stage import row_bytes
@@ -12,10 +12,10 @@ from colcast.export.cut._stages_proof import StagesProof
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._colours import ITEM, PAIR, USER
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
-from colcast.export.graph._requests import DrawRows, Requests
+from colcast.export.graph._probe import Probe
 from colcast.export.graph._signature import Signature, read_late_signature
 from colcast.export.rows._independence import Independence
+from colcast.export.trials._requests import DrawRows, Requests
 
 # Users share a run only if a user's states have at most this many bytes. A separate run costs about
 # 100 microseconds per user. Copying 8 KiB for each of 50 candidates takes as long, at 4 GB/s, and
@@ -27,9 +27,8 @@ def add_stages(
     meta_graph: Any,
     observed: Observed,
     *,
+    features: Sequence[Feature],
     rows: DrawRows,
-    domains: Mapping[str, Collection[str]] = MappingProxyType({}),
-    context_columns: Collection[str] = (),
     late_signature: str = "columnar_late",
 ) -> StagesReport:
     """Adds `columnar_<domain>` for each domain, and `columnar_pair`, if the proof succeeds.
@@ -38,9 +37,8 @@ def add_stages(
         meta_graph: MetaGraphDef with the columnar signature and the late one made from it; changed
             in place if the stages are written. The session's graph gets the new nodes too.
         observed: the observed columnar signature.
+        features: the signature's features with their domains.
         rows: draws rows for the proof, like `rows` of `observe`.
-        domains: names of item columns by domain, without user and item.
-        context_columns: names of item columns that belong to no domain.
         late_signature: the late signature; the stages must give the same results.
 
     Returns:
@@ -48,8 +46,7 @@ def add_stages(
     """
     try:
         late = read_late_signature(meta_graph, late_signature, observed.name)
-        columns = _columns(late, {**domains, PAIR: context_columns})
-        model = Model(meta_graph, observed, late, late_signature, columns)
+        model = Model(meta_graph, observed, late, late_signature, _by_domain(late, features))
         return _Adding(model, rows).add()
     except ExportError as error:
         return StagesReport(written=False, reason=str(error))
@@ -61,15 +58,14 @@ class _Adding:
     def __init__(self, model: Model, rows: DrawRows) -> None:
         self._model, self._tolerance = model, model.observed.tolerance
         self._late = Probe(model.observed.session, model.late.inputs, model.late.outputs)
-        late, lengths = model.late, model.observed.requests.lengths
-        self._requests = Requests(rows, late.user, late.items, lambda columns: None, lengths)
+        self._requests = Requests(rows, self._late)
         self._cuts = 0
 
     def add(self) -> StagesReport:
         """Cuts the graph; if domains turn out to have no stage, cuts again without them."""
         left: dict[str, str] = {}
         while True:
-            domains = [d for d in self._model.columns if d != PAIR and d not in left]
+            domains = [d for d in self._model.features if d != PAIR and d not in left]
             try:
                 return replace(self._add(domains), left_out=left)
             except DomainsWithoutStage as found:
@@ -94,13 +90,13 @@ class _Adding:
     def _write(self, cut: Cut, report: StagesReport) -> StagesReport:
         cut.write()
         independence = cut.independence()
-        proof = self._proof(cut, independence)
+        proof = cut.proof(self._late, self._requests, self._tolerance, independence)
         try:
             difference = proof.compare()
         except ExportError as error:
             why = f"they differ from {self._model.late_name}: {error}"
-            if len(cut.domains) > 2:
-                raise DomainsWithoutStage(self._culprits(cut.domains, why)) from error
+            if others := cut.domains[2:]:
+                raise DomainsWithoutStage(dict.fromkeys(others, why)) from error
             raise ExportError(why) from error
         report = replace(
             report,
@@ -125,27 +121,6 @@ class _Adding:
         cut.find_states()
         return cut
 
-    def _proof(self, cut: Cut, independence: Mapping[str, Independence]) -> StagesProof:
-        return cut.proof(self._late, self._requests, self._tolerance, independence)
-
-    def _culprits(self, domains: Sequence[str], why: str) -> dict[str, str]:
-        """Cuts each domain with only user and item; returns those that fail the proof.
-
-        If none fails this way, returns all domains but user and item.
-        """
-        _, _, *others = domains
-        failing = [d for d in others if len(others) == 1 or self._differs([USER, ITEM, d])]
-        return dict.fromkeys(failing or others, why)
-
-    def _differs(self, domains: Sequence[str]) -> bool:
-        try:
-            cut = self._cut(domains)
-            cut.write()
-            self._proof(cut, cut.independence()).compare()
-        except ExportError:
-            return True
-        return False
-
     def _users_per_run(
         self, independence: Independence, proof: StagesProof, report: StagesReport
     ) -> dict[str, Any]:
@@ -165,18 +140,22 @@ class _Adding:
         return {"users_per_run": "many"}
 
 
-def _columns(late: Signature, others: Mapping[str, Collection[str]]) -> dict[str, Collection[str]]:
-    """Column names by domain, user and item first; under PAIR, columns that belong to no domain."""
+def _by_domain(late: Signature, features: Sequence[Feature]) -> dict[str, Sequence[Feature]]:
+    """Features by domain, user and item first; under PAIR, those that belong to no domain."""
     if late.shared:
         raise ExportError(f"input {min(late.shared)!r} has no rows")
-    if not late.user:
+    domains = sorted({str(feature.side) for feature in features} - {*Side})
+    of: dict[str, Sequence[Feature]] = {
+        domain: [feature for feature in features if feature.side == side]
+        for domain, side in [
+            (USER, Side.USER),
+            (ITEM, Side.ITEM),
+            *((domain, domain) for domain in domains),
+            (PAIR, Side.CANDIDATE),
+        ]
+    }
+    if not of[USER]:
         raise ExportError("no feature is the user's")
-    named = {column: domain for domain, own in others.items() for column in own}
-    for column, domain in named.items():
-        if column not in late.items:
-            of = "context feature" if domain == PAIR else f"{domain}'s feature"
-            raise ExportError(f"{of} {column!r} is not an item column")
-    items = [column for column in late.items if column not in named]
-    if not items:
+    if not of[ITEM]:
         raise ExportError("all features belong to the user or another domain, none to the items")
-    return {USER: list(late.user), ITEM: items, **others}
+    return of

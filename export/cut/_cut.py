@@ -1,11 +1,13 @@
 """One attempt to cut a columnar signature: finds states, writes stages, checks independence."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.convert._features import Feature
+from colcast.export.cut._findings import Finding, RowKind
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._pair import PairGraph, rows_keys, rows_of_pair, state_key
 from colcast.export.cut._stage import Boundary, StageGraph, find_boundary, why_no_gain
@@ -15,12 +17,12 @@ from colcast.export.cut._write_late import write_late
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours, colour
 from colcast.export.graph._emitter import Copy, add_nodes, import_nodes
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
-from colcast.export.graph._nodes import FlatGraph, GraphDef, NodeDef
-from colcast.export.graph._requests import Requests
+from colcast.export.graph._nodes import FlatGraph, NodeDef
+from colcast.export.graph._probe import Probe, fetchable
 from colcast.export.graph._signature import Signature
-from colcast.export.rows import Fact, Walk
-from colcast.export.rows._independence import Independence, judge
+from colcast.export.rows import Fact, Walk, verdict
+from colcast.export.rows._independence import Independence, judge, rows_of
+from colcast.export.trials._requests import Requests
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,14 @@ class Model:
         observed: the observed columnar signature.
         late: the late signature.
         late_name: the late signature's name.
-        columns: column names by domain; under PAIR, columns that belong to no domain.
+        features: features by domain; under PAIR, those that belong to no domain.
     """
 
     meta_graph: Any
     observed: Observed
     late: Signature
     late_name: str
-    columns: Mapping[str, Collection[str]]
+    features: Mapping[str, Sequence[Feature]]
 
 
 class DomainsWithoutStage(ExportError):
@@ -70,7 +72,7 @@ class Cut:
     """
 
     def __init__(self, model: Model, domains: Sequence[str], again: str) -> None:
-        """Copies the nodes of the stages.
+        """Writes the late graph.
 
         Args:
             model: the model to cut.
@@ -89,14 +91,17 @@ class Cut:
         self._late_nodes = self._late.added()
         import_nodes(self._session.graph, self._late_nodes)
         self._outputs = whole.outputs
-        self._columns = {d: {n: whole.inputs[n] for n in model.columns[d]} for d in domains}
-        staged = {name for own in self._columns.values() for name in own}
+        own = {d: [c.name for f in model.features[d] for c in f.columns] for d in domains}
+        self._columns = {d: {name: whole.inputs[name] for name in own[d]} for d in domains}
+        staged = {name for of_domain in own.values() for name in of_domain}
         self.candidates = {name: t for name, t in whole.items.items() if name not in staged}
         nodes = [*model.meta_graph.graph_def.node, *self._late_nodes.node]
         tensors = [*whole.outputs.values(), *whole.inputs.values()]
         self._graph = observed.graph.with_nodes(nodes, tensors)
         self._colours = self._colour(self._graph, whole)
-        self._stages = {domain: self._stage(domain) for domain in domains}
+        given = rows_of({**whole.user, **whole.items}, self._session.graph)
+        self._facts = Walk(self._graph, self._session, given).facts
+        self._fetchable = fetchable(self._session.graph, self._graph.nodes)
         self._written: dict[str, Copy] = {}
         self.boundary = Boundary()
         self.states: dict[str, tuple[State, ...]] = {}
@@ -108,7 +113,9 @@ class Cut:
         held: Mapping[str, str] = MappingProxyType({}),
         waiting: str = PAIR,
     ) -> Colours:
-        own = {d: [signature.inputs[n] for n in self._model.columns[d]] for d in self.domains}
+        of = self._model.features
+        names = {d: [c.name for f in of[d] for c in f.columns] for d in self.domains}
+        own = {domain: [signature.inputs[n] for n in each] for domain, each in names.items()}
         staged = {tensor for tensors in own.values() for tensor in tensors}
         own[PAIR] = [tensor for tensor in signature.items.values() if tensor not in staged]
         return colour(graph, own, held, waiting=waiting)
@@ -119,14 +126,12 @@ class Cut:
         Raises:
             DomainsWithoutStage: other domains' stages than the user's and the items' gain nothing.
         """
-        for stage in self._stages.values():
-            stage.find_states()
         outputs = list(self._outputs.values())
         self.boundary = find_boundary(
-            self._graph, self._colours, self._stages, outputs, self._late.rows
+            self._graph, self._colours, self.domains, self._finding, outputs, self._late.rows
         )
         self.states = {
-            domain: tuple(self._state(domain, tensor) for tensor in tensors)
+            domain: tuple(self._state(tensor) for tensor in tensors)
             for domain, tensors in self.boundary.states.items()
         }
         _check({d: self._why_no_gain(d) for d in self.domains if d not in (USER, ITEM)})
@@ -139,37 +144,34 @@ class Cut:
         """
         why = "no output depends on the {}'s features"
         _check({d: "" if self.states[d] else why.format(d) for d in self.domains})
-        for domain, stage in self._stages.items():
+        for domain, columns in self._columns.items():
+            prefix = self._prefixes[domain]
+            stage = StageGraph(self._graph, self._colours, self._session, prefix, domain, columns)
             states, waited_for = self.boundary.states[domain], self.boundary.waited_for[domain]
             keys = [state_key(domain, number) for number in range(len(states))]
             stage.write_outputs(dict(zip(keys, states, strict=True)), waited_for)
-        pair = PairGraph(
+            self._written[domain] = stage
+        self._written[PAIR] = PairGraph(
             self._graph,
             self._colours,
             self._session,
             self._prefixes[PAIR],
             self.boundary,
-            self._stages,
+            self._finding,
             self.candidates,
             self._outputs,
             self._late.rows,
         )
-        self._written = {**self._stages, PAIR: pair}
-        for nodes in self._added():
-            import_nodes(self._session.graph, nodes)
+        for written in self._written.values():
+            import_nodes(self._session.graph, written.added())
 
     def independence(self) -> dict[str, Independence]:
-        """Returns what the independence rule says about each stage, and applies it to the last.
-
-        The rule is applied to the stages as they are written, because split products are tensors
-        that the columnar signature does not have.
-        """
+        """Returns what the independence rule says about each stage, and applies it to the last."""
         found, facts = {}, dict[str, Fact]()
-        for domain, stage in self._stages.items():
-            names = map(stage.name, self.boundary.states[domain])
-            states = dict(zip(stage.outputs, names, strict=True))
-            found[domain] = judge(stage.facts, states)
-            facts |= {key: stage.facts[tensor] for key, tensor in states.items()}
+        for domain, tensors in self.boundary.states.items():
+            states = dict(zip(self._written[domain].outputs, tensors, strict=True))
+            found[domain] = judge(self._facts, states)
+            facts |= {key: self._facts[tensor] for key, tensor in states.items()}
         pair, known = self._written[PAIR], self._session.graph
         given = rows_of_pair(pair.inputs, self.domains, self._prefixes[PAIR], known, facts)
         tensors = [*pair.outputs.values(), *pair.inputs.values()]
@@ -190,20 +192,18 @@ class Cut:
             for domain, stage in self._written.items()
         }
         pair = probes.pop(PAIR)
-        columns = {domain: list(own) for domain, own in self._columns.items()}
-        columns[PAIR] = list(self.candidates)
-        lengths = requests.lengths
-        own = {
-            domain: [lengths[name] for name in found.own_length if name in lengths]
-            for domain, found in independence.items()
-        }
-        return StagesProof(late, probes, pair, columns, requests, tolerance, own)
+        features = {domain: self._model.features[domain] for domain in self.domains}
+        every = [feature for own in self._model.features.values() for feature in own]
+        if candidates := [f for f in every if f.name in self.candidates]:
+            features[PAIR] = candidates
+        own = {domain: found.own_length for domain, found in independence.items()}
+        return StagesProof(late, probes, pair, features, requests, tolerance, own)
 
     def publish(self) -> None:
         """Adds the nodes and signatures to the MetaGraphDef."""
         meta_graph = self._model.meta_graph
         late = meta_graph.signature_def[self._model.late_name]
-        for nodes in (self._shared(), *(added.node for added in self._added())):
+        for nodes in (self._shared(), *(stage.added().node for stage in self._written.values())):
             add_nodes(meta_graph, nodes)
         for domain, stage in self._written.items():
             signature = meta_graph.signature_def[self.names[domain]]
@@ -223,22 +223,26 @@ class Cut:
             pair = meta_graph.signature_def[self.names[PAIR]]
             pair.defaults[key].CopyFrom(tf.make_tensor_proto([0], tf.int64))
 
-    def _added(self) -> list[GraphDef]:
-        return [stage.added() for stage in self._written.values()]
-
     def _shared(self) -> list[NodeDef]:
         """The new nodes that read no column."""
         return [n for n in self._late_nodes.node if self._colours.of[n.name] == FREE]
 
-    def _stage(self, domain: str) -> StageGraph:
-        columns, prefix = self._columns[domain], self._prefixes[domain]
-        stage = StageGraph(self._graph, self._colours, self._session, prefix, domain, columns)
-        import_nodes(self._session.graph, GraphDef(node=stage.emit.nodes.values()))
-        return stage
+    def _finding(self, tensor: str) -> Finding:
+        """Whether a domain's tensor can be a state (ROW), and the shape of one row."""
+        if tensor not in self._fetchable:
+            return Finding(RowKind.OTHER, reason="cannot be fetched")
+        fact = self._facts[tensor]
+        rows, found = verdict(fact)
+        if not rows:
+            same = "the same in every row" if fact.kind == "fixed" else str(found)
+            return Finding(RowKind.OTHER, reason=same)
+        shape = self._session.graph.get_tensor_by_name(tensor).shape
+        inner = [None] * (len(fact.axes) - 1) if shape.rank is None else shape[1:]
+        return Finding(RowKind.ROW, (1, *inner))
 
-    def _state(self, domain: str, tensor: str) -> State:
+    def _state(self, tensor: str) -> State:
         dtype = self._session.graph.get_tensor_by_name(tensor).dtype.base_dtype
-        return State(tensor, dtype.name, self._stages[domain].finding(tensor).shape or ())
+        return State(tensor, dtype.name, self._finding(tensor).shape or ())
 
     def _why_no_gain(self, domain: str) -> str:
         find = self._session.graph.get_tensor_by_name

@@ -16,9 +16,9 @@ import numpy as np
 import tensorflow as tf
 from colcast.export.graph._comparison import all_finite
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
 from colcast.export.graph._nodes import FlatGraph, NodeDef, data_inputs, producer
-from colcast.export.graph._requests import Array, Columns
+from colcast.export.graph._probe import Probe
+from colcast.export.graph._sessions import Array, Columns
 from colcast.export.graph._signature import Signature
 
 _RELUS = ("Relu", "Relu6")

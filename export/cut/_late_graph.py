@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._findings import Finding, RowKind
 from colcast.export.cut._observed import Observed
 from colcast.export.graph._colours import FREE, ITEM, PAIR, USER, Colours
 from colcast.export.graph._emitter import Copy
-from colcast.export.graph._findings import Finding, RowKind
 from colcast.export.graph._nodes import (
     FlatGraph,
     NodeDef,
@@ -24,7 +24,7 @@ from colcast.export.graph._nodes import (
     scope_name,
 )
 from colcast.export.graph._ops import computed_from_weights
-from colcast.export.graph._requests import Array
+from colcast.export.graph._sessions import Array
 from colcast.export.graph._signature import Signature
 
 

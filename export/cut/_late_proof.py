@@ -4,22 +4,23 @@ export/trials/_parity.py proves that the columnar signature answers like the ori
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
-import numpy as np
 from colcast.export.graph._comparison import (
-    PERTURBED,
     PROOF_ROWS,
     Differences,
     DiffersError,
     Moderated,
     Trial,
     compare_trials,
+    difference,
     rounding_noise,
 )
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
-from colcast.export.graph._requests import Array, Request, Requests
+from colcast.export.graph._probe import Probe
+from colcast.export.graph._sessions import Array
+from colcast.export.trials._requests import Requests
+from colcast.export.trials._rows import Rows
 
 # Candidates per trial request. Each request is also tried with fewer of them.
 _DRAWN = (64, 7, 64, 2)
@@ -47,21 +48,18 @@ class Proof:
         self._columnar, self._requests = columnar, requests
 
     @cached_property
-    def _asked(self) -> "list[_Asked]":
+    def _asked(self) -> list[tuple[Rows, Mapping[str, Array]]]:
+        """Requests and the columnar signature's answers."""
         asked = []
         for most in _DRAWN:
             request = self._requests.draw(most, PROOF_ROWS)
             answers = self._requests.answers
-            _check_steady(answers[most], self._columnar(request.first(most).repeated(most)))
-            asked += [
-                _Asked(self._columnar, request.first(rows), rows, answers[rows])
-                for rows in PROOF_ROWS
-                if rows <= most
-            ]
+            _check_steady(answers[most], self._columnar(request.columns()))
+            asked += [(request[:rows], answers[rows]) for rows in PROOF_ROWS if rows <= most]
         return asked
 
     @cached_property
-    def timed(self) -> Request:
+    def timed(self) -> Rows:
         return self._requests.draw(_TIMED_ROWS)
 
     def compare(self, late: Probe, tolerance: float, suspect: str) -> tuple[Differences, Moderated]:
@@ -84,7 +82,7 @@ class Proof:
         Raises:
             ExportError: a difference is too large, or the columnar signature differs from itself.
         """
-        trials = [asked.trial(late, noisy=tolerance > 0) for asked in self._asked]
+        trials = [self._trial(*asked, late, noisy=tolerance > 0) for asked in self._asked]
         moderated: Moderated = {}
         try:
             return compare_trials(trials, tolerance, moderated), moderated
@@ -95,47 +93,31 @@ class Proof:
                 exact=error.exact,
             ) from error
 
-
-class _Asked:
-    """A request and the columnar signature's answer."""
-
-    def __init__(
-        self, columnar: Probe, request: Request, rows: int, expected: Mapping[str, Array]
-    ) -> None:
-        self._columnar, self._request, self._rows = columnar, request, rows
-        self._expected = expected
-
-    @cached_property
-    def _noise(self) -> Mapping[str, Array]:
-        return rounding_noise(
-            lambda perturbed: self._columnar(perturbed.repeated(self._rows)),
-            self._request,
-            self._expected,
-            PERTURBED,
-        )
-
-    def trial(self, late: Probe, *, noisy: bool) -> Trial:
+    def _trial(
+        self, request: Rows, expected: Mapping[str, Array], late: Probe, *, noisy: bool
+    ) -> Trial:
         """Runs the late signature on the request; returns both answers for comparison."""
 
-        def moderate() -> Trial:
-            small = self._request.moderate()
-            expected = self._columnar(small.repeated(self._rows))
-            return _Asked(self._columnar, small, self._rows, expected).trial(late, noisy=True)
+        @cache
+        def noise() -> Mapping[str, Array]:
+            return rounding_noise(
+                lambda random: self._columnar(request.rounded(random).columns()), expected
+            )
 
-        given = late(self._request.once())
+        def moderate() -> Trial:
+            small = request.moderate()
+            return self._trial(small, self._columnar(small.columns()), late, noisy=True)
+
+        given = late(request.once())
         if noisy:
-            return Trial(self._rows, self._expected, given, lambda: self._noise, moderate)
-        return Trial(self._rows, self._expected, given)
+            return Trial(len(request), expected, given, noise, moderate)
+        return Trial(len(request), expected, given)
 
 
 def _check_steady(answer: Mapping[str, Array], again: Mapping[str, Array]) -> None:
     for output, value in answer.items():
-        if value.shape != again[output].shape or not _equal(value, again[output]):
+        if difference(value, again[output]).any():
             raise ExportError(
                 f"late expansion cannot be proven: output {output!r} of the columnar signature"
                 " differs between two runs on the same request (a random op in the model?)"
             )
-
-
-def _equal(one: Array, other: Array) -> bool:
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))

@@ -1,31 +1,34 @@
 """Finds where a columnar signature's user part may end, by trial runs and the independence rule."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.cut._fused import Fused, find_fused
-from colcast.export.cut._late_proof import Proof
-from colcast.export.graph._colours import PAIR, USER, Colours, colour
-from colcast.export.graph._findings import (
+from colcast.export.convert._features import Feature, Side
+from colcast.export.cut._findings import (
     REPEATS,
     Finding,
     Findings,
-    Probe,
     RowKind,
-    classify_user,
-    distrust,
-    fetchable,
     follow_rows,
+    user_findings,
 )
+from colcast.export.cut._fused import Fused, find_fused
+from colcast.export.cut._late_proof import Proof
+from colcast.export.graph._colours import PAIR, USER, Colours, colour
 from colcast.export.graph._nodes import FlatGraph, producer
-from colcast.export.graph._requests import DrawRows, Lengths, Request, Requests, without_a_value
+from colcast.export.graph._probe import Probe, fetchable
 from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
 from colcast.export.rows._independence import at_one_row, rows_of, shared
+from colcast.export.trials._requests import (
+    DrawRows,
+    Requests,
+    with_empty_sequences,
+    without_a_value,
+)
+from colcast.export.trials._rows import Rows
 
 _FEW = 5  # candidates of a further request, for item tensors
 
@@ -36,32 +39,28 @@ class _Watched:
     def __init__(
         self,
         session: tf.compat.v1.Session,
-        graph: FlatGraph,
         signature: Signature,
         colours: Colours,
-        users: Sequence[Request],
-        few: Request,
+        users: Sequence[Rows],
+        few: Rows,
         tolerances: Iterable[float],
-        facts: Mapping[str, Fact] | None,
+        facts: Mapping[str, Fact],
     ) -> None:
         """Runs the signature.
 
         Args:
             session: a session with the graph.
-            graph: the signature's nodes.
             signature: the columnar signature.
             colours: the nodes' colours, with the largest possible user part.
             users: requests of the users whose rows classify user tensors; each has as many
                 candidates as `REPEATS` needs.
-            few: a request by `_FEW` candidates.
-            tolerances: largest differences that count as equal; `classify_user` classifies for
-                each.
-            facts: the independence rule's fact for every tensor, if it is known already.
+            few: a request of `_FEW` candidates.
+            tolerances: largest differences that count as equal.
+            facts: the independence rule's fact for every tensor.
 
         Raises:
             ExportError: the signature fails on generated rows.
         """
-        self._session, self._graph, self._signature, self._facts = session, graph, signature, facts
         placeholders = {producer(tensor) for tensor in signature.inputs.values()}
         nodes = [n for n in colours.of if n not in placeholders and n not in colours.waiting]
         user = [name for name in nodes if colours.of[name] == USER]
@@ -79,7 +78,7 @@ class _Watched:
         # Users and rows use one set of fetches, because TensorFlow prepares the graph for each set.
         self.probe = Probe(session, signature.inputs, tensors, inner=True)
         if of_user:
-            self._of_users = classify_user(self.probe, users, self._of_users, of_user)
+            self._of_users = user_findings(self.probe, users, facts, self._of_users, of_user)
         self._of_rows = follow_rows(self.probe, {2: users[0], _FEW: few})
 
     def findings(self, colours: Colours, tolerance: float) -> Findings:
@@ -94,39 +93,12 @@ class _Watched:
             tolerance: largest difference that counts as equal.
         """
         of = {USER: self._of_users[tolerance], PAIR: self._of_rows}
-        seen = {
+        return self._fixed | {
             tensor: finding
             for colour, findings in of.items()
             for tensor, finding in findings.items()
             if colours[tensor] == colour
         }
-        trusted = distrust(self._graph, colours, USER, self._fixed | seen)
-        return trusted | self._mixed(colours, trusted)
-
-    def _mixed(self, colours: Colours, findings: Findings) -> Findings:
-        """Marks as OTHER the user's tensors that the independence rule cannot prove to be row-wise.
-
-        Trial runs are not enough: a sum over rows looks constant if it is 0 for every tried user.
-        Lists need no equal length, since all rows belong to one user.
-        """
-        unproved = {
-            tensor: finding
-            for tensor, finding in findings.items()
-            if colours.of.get(producer(tensor)) == USER and finding.kind is not RowKind.OTHER
-        }
-        facts = self.facts if unproved else {}
-        return {
-            tensor: replace(finding, kind=RowKind.OTHER, reason=facts[tensor].why)
-            for tensor, finding in unproved.items()
-            if tensor in facts and facts[tensor].kind == "mixed"
-        }
-
-    @cached_property
-    def facts(self) -> Mapping[str, Fact]:
-        """The independence rule's fact for every tensor."""
-        if self._facts is None:
-            self._facts = walk(self._session, self._graph, self._signature)
-        return self._facts
 
 
 def walk(
@@ -149,7 +121,7 @@ def _placeholders(graph: tf.Graph, signature: Signature) -> Findings:
     return findings
 
 
-_USERS = 8  # number of users whose rows the trials use
+_USERS = 4  # number of users whose rows the trials use
 _NO_VALUE = "0 or empty in all generated rows, so its effect is unknown"
 
 
@@ -162,13 +134,12 @@ class Observed:
         session: an initialised session on the MetaGraph.
         signature: its inputs by domain.
         graph: its nodes.
+        facts: the independence rule's fact for every tensor.
         held: the user's placeholders that must stay at N rows, with the reason.
         watched: its trial runs.
         colours: colours of its nodes: USER, PAIR for all other columns, or FREE.
         findings: findings about its tensors.
         fused: products that must read finite values or stay whole.
-        requests: draws requests that it accepts.
-        run: runs its outputs.
         proof: compares other signatures with it.
         tolerance: largest relative difference of float outputs; 0 if `exact`.
         exact: whether the user part has only ops that keep every bit.
@@ -180,13 +151,12 @@ class Observed:
     session: tf.compat.v1.Session
     signature: Signature
     graph: FlatGraph
+    facts: Mapping[str, Fact]
     held: dict[str, str]
     watched: _Watched
     colours: Colours
     findings: Findings
     fused: Fused
-    requests: Requests
-    run: Probe
     proof: Proof
     tolerance: float
     exact: bool = False
@@ -199,7 +169,7 @@ class Observed:
             if self.colours.of[name] != USER or node.op == "Placeholder":
                 continue
             outputs = self.session.graph.get_operation_by_name(name).outputs
-            facts = [at_one_row(self.watched.facts[tensor.name]) for tensor in outputs]
+            facts = [at_one_row(self.facts[tensor.name]) for tensor in outputs]
             known = [fact for fact in facts if fact is not None]
             if len(known) == len(facts):
                 names = (f"{late}/user/{tensor.name}" for tensor in outputs)
@@ -217,12 +187,11 @@ def observe(
     meta_graph: Any,
     session: tf.compat.v1.Session,
     *,
-    user_columns: Collection[str],
+    features: Sequence[Feature],
     rows: DrawRows,
     bold_rows: DrawRows | None = None,
     columnar_signature: str = "columnar",
     tolerance: float = 1e-5,
-    lengths: Lengths = MappingProxyType({}),
     facts: Mapping[str, Fact] | None = None,
 ) -> Observed:
     """Runs a columnar signature to find where its user part can end.
@@ -230,49 +199,48 @@ def observe(
     Args:
         meta_graph: MetaGraphDef with a flat columnar signature.
         session: an initialised session on the same graph.
-        user_columns: inputs that are the same on every row of a request.
-        rows: draws trial rows: `rows(n)` returns n rows of every columnar input, new ones on each
-            call. The rows should vary widely: empty and long lists, unknown words, zeros, negative
-            numbers, large ids.
+        features: the signature's features; those of the user are the same on every row of a
+            request.
+        rows: draws trial rows of these features. They should vary widely: empty and long lists,
+            unknown words, zeros, negative numbers, large ids.
         bold_rows: draws rows that the model may score NaN; `rows` avoids such rows. User tensors
             are observed on both; the proof uses only `rows`.
         columnar_signature: the signature's name.
         tolerance: largest relative difference of float outputs.
-        lengths: the columns of lists, with the columns of their lengths.
         facts: the signature's `walk`, if it is known already.
 
     Raises:
         ExportError: a name is wrong, every feature is the user's, or the signature fails on the
             rows.
     """
-    signature = read_signature(meta_graph, columnar_signature, user_columns)
+    user = [column.name for f in features if f.side == Side.USER for column in f.columns]
+    signature = read_signature(meta_graph, columnar_signature, user)
     run = Probe(session, signature.inputs, signature.outputs)
-    requests = Requests(rows, signature.user, signature.items, run, lengths)
+    requests = Requests(rows, run)
     graph = FlatGraph(meta_graph, signature.outputs.values())
-    sources = [requests]
-    if bold_rows is not None:
-        sources.append(Requests(bold_rows, signature.user, signature.items, run, lengths))
+    facts = walk(session, graph, signature) if facts is None else facts
+    sources = [requests, *([Requests(bold_rows, run)] if bold_rows else [])]
     drawn = [(source.draw(max(REPEATS)), source.rows) for source in sources for _ in range(_USERS)]
     users, batches = zip(*drawn, strict=True)
+    empty = with_empty_sequences(batches[0])
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = _colour(graph, signature, held)
     tolerances = {0.0, tolerance}
     # find_fused adds an op. It precedes all runs, because a session copies its graph for new ops.
     fused = find_fused(graph, session, signature)
     few = requests.draw(_FEW)
-    watched = _Watched(session, graph, signature, colours, users, few, tolerances, facts)
+    watched = _Watched(session, signature, colours, users, few, tolerances, facts)
     return Observed(
         columnar_signature,
         session,
         signature,
         graph,
+        facts,
         held,
         watched,
         colours,
         watched.findings(colours, tolerance),
-        fused(batches, watched.probe),
-        requests,
-        run,
+        fused([batch.columns() for batch in [*batches, *empty]], watched.probe),
         Proof(run, requests),
         tolerance,
     )

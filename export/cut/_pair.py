@@ -1,11 +1,12 @@
 """Writes the last stage: the ops that read the domains' states and score candidates."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.cut._stage import Boundary, StageGraph
+from colcast.export.cut._findings import Finding
+from colcast.export.cut._stage import Boundary
 from colcast.export.graph._colours import ITEM, USER, Colours
 from colcast.export.graph._emitter import Copy
 from colcast.export.graph._nodes import FlatGraph, NodeDef, attribute, data_inputs, scope_name
@@ -86,7 +87,7 @@ class PairGraph(Copy):
         session: tf.compat.v1.Session,
         prefix: str,
         boundary: Boundary,
-        stages: Mapping[str, StageGraph],
+        finding: Callable[[str], Finding],
         candidates: Mapping[str, str],
         outputs: Mapping[str, str],
         rows: str,
@@ -99,17 +100,17 @@ class PairGraph(Copy):
             session: a session with the graph.
             prefix: the prefix of new names.
             boundary: where the stages end.
-            stages: the stages by domain.
+            finding: what is known about a domain's tensor.
             candidates: the columns without a stage.
             outputs: the late graph's outputs.
             rows: the late graph's tensor with the number of candidates.
         """
         super().__init__(colours, session, prefix)
         self._boundary = boundary
-        self._stages = stages
+        self._finding = finding
         for domain, states in boundary.states.items():
             for number, state in enumerate(states):
-                shape = (None, *(stages[domain].finding(state).shape or ())[1:])
+                shape = (None, *(finding(state).shape or ())[1:])
                 self._new[state] = self._place(
                     state_key(domain, number), self.dtype(state), tf.TensorShape(shape)
                 )
@@ -201,7 +202,7 @@ class PairGraph(Copy):
     def _known_shape(self, node: NodeDef) -> str:
         (tensor,) = data_inputs(node)
         domain = self._colours[tensor]
-        inner = np.array((self._stages[domain].finding(tensor).shape or ())[1:], np.int32)
+        inner = np.array((self._finding(tensor).shape or ())[1:], np.int32)
         name = self.emit.name("rows", node.name)
         sizes = [self._rows[domain], *([self.emit.constant(inner)] if inner.size else [])]
         shape = self.emit.concat(name, sizes, 0, tf.int32)

@@ -16,7 +16,7 @@ from colcast.export.cut._split import Split, Splits, name_of
 from colcast.export.graph._colours import PAIR, USER
 from colcast.export.graph._emitter import lies_together
 from colcast.export.graph._nodes import NodeDef, attribute, data_inputs
-from colcast.export.graph._requests import Array
+from colcast.export.graph._sessions import Array
 
 # Domains whose columns are multiplied together; the user is always separate.
 Group = tuple[str, ...]

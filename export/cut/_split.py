@@ -14,7 +14,7 @@ from colcast.export.cut._late_graph import LateGraph
 from colcast.export.graph._colours import PAIR, USER
 from colcast.export.graph._nodes import NodeDef, data_inputs, producer
 from colcast.export.graph._ops import FOR_EACH_ELEMENT, OF_TWO_ELEMENTS
-from colcast.export.graph._requests import Array
+from colcast.export.graph._sessions import Array
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
-"""Writes a domain's ops as a separate graph, finds its states, and decides whether they pay."""
+"""Finds a domain's states, decides whether they pay, and writes the ops before them."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import tensorflow as tf
+from colcast.export.cut._findings import Finding, RowKind
 from colcast.export.cut._stages_report import State
 from colcast.export.graph._colours import FREE, PAIR, Colours
 from colcast.export.graph._emitter import Copy
-from colcast.export.graph._findings import Finding, RowKind, fetchable
 from colcast.export.graph._nodes import (
     FlatGraph,
     NodeDef,
@@ -19,16 +19,10 @@ from colcast.export.graph._nodes import (
     producer,
     scope_name,
 )
-from colcast.export.rows import Fact, Walk, verdict
-from colcast.export.rows._independence import rows_of
 
 
 class StageGraph(Copy):
-    """A graph with copies of a domain's ops. Its inputs are the domain's columns [None, ...].
-
-    Attributes:
-        facts: the independence rule's facts about its tensors.
-    """
+    """A graph with copies of a domain's ops. Its inputs are the domain's columns [None, ...]."""
 
     def __init__(
         self,
@@ -51,13 +45,9 @@ class StageGraph(Copy):
         """
         super().__init__(colours, session, prefix)
         self._graph = graph
-        self.facts: Mapping[str, Fact] = {}
-        self._fetchable: Container[str] = ()
         for column, tensor in columns.items():
             node = graph.nodes[producer(tensor)]
             added = self.emit.apply(node, self.emit.name("inputs", scope_name(column)), [])
-            if added.attr["shape"].shape.dim:
-                added.attr["shape"].shape.dim[0].size = -1
             self._new[tensor] = self.inputs[column] = f"{added.name}:0"
         own = {name for name, colour in colours.of.items() if colour == domain}
         read = self._read_by(own)
@@ -76,28 +66,6 @@ class StageGraph(Copy):
             if name in read:
                 read |= self._colours.waiting.intersection(map(producer, data_inputs(node)))
         return read
-
-    def find_states(self) -> None:
-        """Applies the independence rule to find the tensors that can be states."""
-        graph, nodes = self._session.graph, self.emit.nodes
-        self._fetchable = fetchable(graph, nodes)
-        tensors = [f"{name}:0" for name in nodes]
-        flat = self._graph.with_nodes(nodes.values(), tensors)
-        self.facts = Walk(flat, self._session, rows_of(self.inputs, graph)).facts
-
-    def finding(self, tensor: str) -> Finding:
-        """Whether a tensor of the late graph can be a state (ROW), and the shape of one row."""
-        name = self.name(tensor)
-        if name not in self._fetchable:
-            return Finding(RowKind.OTHER, reason="cannot be fetched")
-        fact = self.facts[name]
-        rows, found = verdict(fact)
-        if not rows:
-            same = "the same in every row" if fact.kind == "fixed" else str(found)
-            return Finding(RowKind.OTHER, reason=same)
-        shape = self._session.graph.get_tensor_by_name(name).shape
-        inner = [None] * (len(fact.axes) - 1) if shape.rank is None else shape[1:]
-        return Finding(RowKind.ROW, (1, *inner))
 
 
 @dataclass
@@ -125,7 +93,8 @@ class Boundary:
 def find_boundary(
     graph: FlatGraph,
     colours: Colours,
-    stages: Mapping[str, StageGraph],
+    domains: Iterable[str],
+    finding: Callable[[str], Finding],
     outputs: Sequence[str],
     rows: str,
 ) -> Boundary:
@@ -134,12 +103,13 @@ def find_boundary(
     Args:
         graph: the late graph's nodes.
         colours: the nodes' colours.
-        stages: the stages by domain, with their findings.
+        domains: the domains with a stage.
+        finding: says whether a domain's tensor can be a state (ROW).
         outputs: the late graph's output tensors.
         rows: the late graph's tensor with the number of candidates.
     """
-    boundary = Boundary(waited_for={domain: [] for domain in stages})
-    states: dict[str, set[str]] = {domain: set() for domain in stages}
+    boundary = Boundary(waited_for={domain: [] for domain in domains})
+    states: dict[str, set[str]] = {domain: set() for domain in boundary.waited_for}
     needed: set[str] = set()
     to_visit: list[str] = []
 
@@ -162,14 +132,14 @@ def find_boundary(
         if domain == PAIR:
             need(name)
             return
-        finding = stages[domain].finding(tensor)
-        if finding.kind is RowKind.ROW:
+        found = finding(tensor)
+        if found.kind is RowKind.ROW:
             states[domain].add(tensor)
-        elif _is_known_shape(graph.nodes[name], stages[domain]):
+        elif _is_known_shape(graph.nodes[name], finding):
             boundary.shapes.add(name)
         else:
             need(name)
-            boundary.again[name] = finding.reason
+            boundary.again[name] = found.reason
 
     for output in outputs:
         read(output)
@@ -191,11 +161,11 @@ def find_boundary(
     return boundary
 
 
-def _is_known_shape(node: NodeDef, stage: StageGraph) -> bool:
+def _is_known_shape(node: NodeDef, finding: Callable[[str], Finding]) -> bool:
     if node.op != "Shape":
         return False
-    finding = stage.finding(data_inputs(node)[0])
-    return finding.kind is RowKind.ROW and None not in (finding.shape or (None,))
+    of = finding(data_inputs(node)[0])
+    return of.kind is RowKind.ROW and None not in (of.shape or (None,))
 
 
 # Gathering a state costs about as much as looking up an embedding. So a stage must do more than

@@ -5,26 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
+from colcast.export.convert._features import Feature
 from colcast.export.cut._pair import index_key, number_key, state_key
 from colcast.export.graph._colours import ITEM, PAIR, USER
-from colcast.export.graph._comparison import (
-    PERTURBED,
-    PROOF_ROWS,
-    Trial,
-    compare_trials,
-    rounding_noise,
-)
+from colcast.export.graph._comparison import PROOF_ROWS, Trial, compare_trials, rounding_noise
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._findings import Probe
-from colcast.export.graph._requests import (
-    Array,
-    Columns,
-    Lengths,
-    Request,
-    Requests,
-    draw_rows,
-    trimmed,
-)
+from colcast.export.graph._probe import Probe
+from colcast.export.graph._sessions import Array, Columns
+from colcast.export.trials._requests import Requests
+from colcast.export.trials._rows import Rows
 
 _USERS = 3
 _ROUNDS = 2  # draws for each number of candidates
@@ -39,16 +28,14 @@ class _Draw:
     """Rows of every domain, and the rows that each candidate reads.
 
     Attributes:
-        lengths: the columns of lists, with the columns of their lengths.
-        columns: columns by domain; under PAIR, columns that the last stage reads.
+        of: rows by domain; under PAIR, those that the last stage reads.
         index: each candidate's row, for all domains except ITEM and PAIR, whose rows are the
             candidates.
         states: states of the domains that have been run.
         expected: the late signature's outputs for the first user and all candidates.
     """
 
-    lengths: Lengths
-    columns: Mapping[str, Columns]
+    of: Mapping[str, Rows]
     index: Mapping[str, Array]
     states: dict[str, States] = field(default_factory=dict)
     expected: dict[str, Array] = field(default_factory=dict)
@@ -58,15 +45,18 @@ class _Draw:
         """The number of candidates."""
         return len(self.index[USER])
 
-    def request(self, user: int, rows: Array) -> Request:
+    @property
+    def candidates(self) -> Columns:
+        """The columns that the last stage reads."""
+        return self.of[PAIR].columns() if PAIR in self.of else {}
+
+    def request(self, user: int, rows: Array) -> Rows:
         """A request to the late signature: one user and some candidates."""
-        items: dict[str, Array] = {}
-        for domain, columns in self.columns.items():
-            own = self.index[domain][rows] if domain in self.index else rows
-            if domain != USER:
-                items |= {name: column[own] for name, column in columns.items()}
-        alone = {name: column[user : user + 1] for name, column in self.columns[USER].items()}
-        return Request(trimmed(alone, self.lengths), trimmed(items, self.lengths), {})
+        chosen = {domain: index[rows] for domain, index in self.index.items()}
+        chosen[USER] = np.full(len(rows), user)
+        parts = [own.take(chosen.get(domain, rows)) for domain, own in self.of.items()]
+        features = tuple(feature for part in parts for feature in part.features)
+        return Rows(features, {name: of for part in parts for name, of in part.cells.items()})
 
 
 class StagesProof:
@@ -81,7 +71,7 @@ class StagesProof:
         late: Probe,
         stages: Mapping[str, Probe],
         pair: Probe,
-        columns: Mapping[str, Sequence[str]],
+        features: Mapping[str, Sequence[Feature]],
         requests: Requests,
         tolerance: float,
         own_length: Mapping[str, Sequence[str]],
@@ -92,14 +82,13 @@ class StagesProof:
             late: runs the late signature.
             stages: the probes of the stages, by domain.
             pair: runs the last stage.
-            columns: column names by domain; under PAIR, columns that the last stage reads.
+            features: features by domain; under PAIR, those that the last stage reads.
             requests: draws rows.
             tolerance: the largest relative difference allowed.
-            own_length: by domain, the columns with the lengths of lists whose longest in a request
-                its states depend on.
+            own_length: by domain, the lists whose longest in a request its states depend on.
         """
         self._own_length = own_length
-        self.stages, self._late, self._pair, self._columns = stages, late, pair, columns
+        self.stages, self._late, self._pair, self._features = stages, late, pair, features
         self._requests, self._tolerance = requests, tolerance
 
     @cached_property
@@ -124,17 +113,17 @@ class StagesProof:
     def _draw(self, rows: int) -> _Draw:
         """Draws rows that the late signature accepts for each user alone."""
         random = np.random.default_rng(rows)
-        counts = dict.fromkeys(self._columns, (rows + 1) // 2)
+        counts = dict.fromkeys(self._features, (rows + 1) // 2)
         counts |= {USER: _USERS, ITEM: rows, PAIR: rows}
         for left in reversed(range(_TRIES)):
-            columns = draw_rows(self._requests, _USERS + rows)
-            firsts = {domain: 0 if domain == USER else _USERS for domain in counts}
+            drawn = self._requests.draw_rows(_USERS + rows)
             draw = _Draw(
-                self._requests.lengths,
                 {
-                    domain: {name: columns[name][first : first + counts[domain]] for name in names}
-                    for domain, names in self._columns.items()
-                    for first in [firsts[domain]]
+                    domain: Rows(own, {f.name: drawn.cells[f.name] for f in own})[
+                        first : first + counts[domain]
+                    ]
+                    for domain, own in self._features.items()
+                    for first in [0 if domain == USER else _USERS]
                 },
                 {d: _index(random, d, counts[d], rows) for d in counts if d not in (ITEM, PAIR)},
             )
@@ -153,17 +142,17 @@ class StagesProof:
 
     def _of_one_user(self, draw: _Draw) -> Trial:
         request = draw.request(0, np.arange(draw.rows))
-        states = {USER: self._states_of(USER, request.user), **self._states(draw, but=USER)}
+        user = Rows(self._features[USER], request.cells)[:1]
+        states = {USER: self._states_of(USER, user), **self._states(draw, but=USER)}
         index = {**draw.index, USER: np.zeros(1, np.int64)}
-        candidates = {name: request.items[name] for name in draw.columns[PAIR]}
-        given = self._score(states, index, candidates)
+        given = self._score(states, index, draw.candidates)
         noise = partial(self._noise, request, draw.expected) if self._tolerance else None
         return Trial(draw.rows, draw.expected, given, noise)
 
     def _of_several_users(self, draw: _Draw) -> Trial:
-        given = self._score(self._states(draw), draw.index, draw.columns[PAIR])
+        given = self._score(self._states(draw), draw.index, draw.candidates)
         expected = {name: np.zeros_like(value) for name, value in given.items()}
-        asked: list[tuple[Array, Request, dict[str, Array]]] = []
+        asked: list[tuple[Array, Rows, dict[str, Array]]] = []
         for user in range(_USERS):
             own = np.flatnonzero(draw.index[USER] == user)
             if not own.size:
@@ -190,19 +179,21 @@ class StagesProof:
         domains = [domain for domain in self.stages if domain != but]
         for domain in domains:
             if domain not in draw.states:
-                draw.states[domain] = self._shared(
-                    domain, trimmed(draw.columns[domain], draw.lengths)
-                )
+                draw.states[domain] = self._shared(domain, draw.of[domain])
         return {domain: draw.states[domain] for domain in domains}
 
-    def _shared(self, domain: str, columns: Columns) -> States:
+    def _shared(self, domain: str, of: Rows) -> States:
         """Each row's state, from a run of all rows, of shuffled rows, or of that row alone."""
-        rows = len(next(iter(columns.values())))
+        rows = len(of)
         order = np.random.default_rng(rows).permutation([*range(rows), 0])
         back = [int(np.flatnonzero(order == row)[0]) for row in range(rows)]
-        whole = self._states_of(domain, columns)
-        mixed = self._states_of(domain, {name: column[order] for name, column in columns.items()})
-        alone = [self._alone(domain, columns, row) for row in range(min(rows, _ALONE))]
+        whole = self._states_of(domain, of)
+        mixed = self._states_of(domain, of.take(order))
+        # A row runs beside those with the request's longest lists, if its states depend on them.
+        longest = [int(np.argmax(of.cells[n].counts)) for n in self._own_length.get(domain, ())]
+        alone = [
+            self._states_of(domain, of.take([row, *longest])) for row in range(min(rows, _ALONE))
+        ]
         states = []
         for number, state in enumerate(whole):
             state = state.copy()
@@ -215,15 +206,9 @@ class StagesProof:
             states.append(state)
         return states
 
-    def _alone(self, domain: str, columns: Columns, row: int) -> States:
-        """A row's states, computed alone or, if its lists have a request's longest, beside it."""
-        longest = [int(np.argmax(columns[name])) for name in self._own_length.get(domain, ())]
-        chosen, lengths = [row, *longest], self._requests.lengths
-        return self._states_of(domain, trimmed({n: c[chosen] for n, c in columns.items()}, lengths))
-
-    def _states_of(self, domain: str, columns: Columns) -> States:
+    def _states_of(self, domain: str, rows: Rows) -> States:
         """The states of all rows in a batch."""
-        return list(self.stages[domain](columns).values())
+        return list(self.stages[domain](rows.columns()).values())
 
     def _score(
         self, states: Mapping[str, States], index: Mapping[str, Array], candidates: Columns
@@ -237,11 +222,9 @@ class StagesProof:
                 given[index_key(domain)] = index[domain]
         return self._pair(given)
 
-    def _noise(self, request: Request, expected: Mapping[str, Array]) -> Mapping[str, Array]:
+    def _noise(self, request: Rows, expected: Mapping[str, Array]) -> Mapping[str, Array]:
         """How much the late signature's outputs change if a request's inputs are rounded."""
-        return rounding_noise(
-            lambda rounded: self._late(rounded.once()), request, expected, PERTURBED
-        )
+        return rounding_noise(lambda random: self._late(request.rounded(random).once()), expected)
 
 
 def _index(random: np.random.Generator, domain: str, count: int, rows: int) -> Array:

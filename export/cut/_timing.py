@@ -1,17 +1,14 @@
-"""Measures each op's time with TensorFlow's trace, and the share of ops that read only the user."""
+"""Measures each op's time with TensorFlow's trace."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.graph._colours import PAIR, USER, colour
 from colcast.export.graph._errors import TooLongError
-from colcast.export.graph._nodes import FlatGraph
-from colcast.export.graph._requests import Columns
-from colcast.export.graph._sessions import Run, describe_loops
-from colcast.export.graph._signature import Signature, read_signature
+from colcast.export.graph._sessions import Columns, Run, describe_loops
+from colcast.export.graph._signature import Signature
 
-_RUNS = 9
+_RUNS = 5
 _RUN_SECONDS = 60
 
 
@@ -45,33 +42,6 @@ def op_times(
             if turn:  # the first run prepares the graph
                 of_run.append(_times(trace))
     return [{op: min(of[op] for of in each if op in of) for op in each[0]} for each in times]
-
-
-def user_share(
-    meta_graph: Any,
-    session: tf.compat.v1.Session,
-    columnar_signature: str,
-    user_columns: Collection[str],
-    columns: Columns,
-) -> float:
-    """The share of a columnar signature's op time spent on ops that read only user features.
-
-    A late signature saves more if it splits products, and less if tensors cannot be repeated.
-
-    Args:
-        meta_graph: MetaGraphDef with the signature.
-        session: an initialised session on the same graph.
-        columnar_signature: the signature's name.
-        user_columns: inputs that are the same on every row.
-        columns: a request: every input with its rows.
-    """
-    signature = read_signature(meta_graph, columnar_signature, user_columns)
-    graph = FlatGraph(meta_graph, signature.outputs.values())
-    sides = {USER: signature.once.values(), PAIR: signature.items.values()}
-    colours = colour(graph, sides, waiting=USER)
-    (times,) = op_times(session, [(signature, columns)])
-    users = sum(time for op, time in times.items() if colours.of.get(op) == USER)
-    return users / (sum(times.values()) or 1.0)
 
 
 def _times(trace: Any) -> dict[str, float]:

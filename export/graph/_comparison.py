@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._requests import Array, Request
+from colcast.export.graph._sessions import Array
 
 PROOF_ROWS = (1, 2, 7, 64)
 """The numbers of candidates in trials."""
 
-PERTURBED = 3
-"""The number of runs with rounded inputs for each request."""
+_PERTURBED = 3  # runs with rounded inputs for each request
 
 CANCELLED = 1e-2
 """Relative differences below this may be rounding errors where large floats cancel out."""
 
 _NOISE_FACTOR = 4  # reordered sums change outputs more than rounded inputs do
-_ROUNDING = 2.0**-23  # float32's epsilon, about one last bit
 
 Differences = dict[int, dict[str, float]]
 """Number of candidates -> output -> the largest relative difference."""
@@ -87,28 +85,47 @@ def comparable(value: object) -> Array:
     return array if known or array.dtype.name != "bfloat16" else array.astype(np.float32)
 
 
-def relative_difference(expected: Array, given: Array, floor: float, noise: Array | float) -> Array:
-    """The difference of two arrays beyond `noise`, relative to max(|expected|, floor)."""
+def difference(expected: Array, given: Array) -> Array:
+    """How far each entry is from the expected one; a single infinity if shapes or dtypes differ.
+
+    It is 0 for equal entries (NaN to NaN), and infinite where unequal entries are not two numbers.
+    """
+    if expected.shape != given.shape or expected.dtype != given.dtype:
+        return np.array(np.inf)
     if expected.dtype.kind not in "fc":
         return np.where(expected == given, 0.0, np.inf)
     same = (expected == given) | (np.isnan(expected) & np.isnan(given))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(expected - given)
+    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+
+
+def relative_difference(
+    expected: Array, given: Array, floor: float, noise: Array | float = 0.0
+) -> Array:
+    """The `difference` beyond `noise`, relative to max(|expected|, floor)."""
+    apart = difference(expected, given)
+    if expected.dtype.kind not in "fc" or not apart.any():
+        return apart
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.maximum(np.abs(expected - given) - noise, 0.0)
-        relative = apart / np.maximum(np.abs(expected), floor)
-    return np.where(same | (apart == 0.0), 0.0, np.where(np.isnan(relative), np.inf, relative))
+        beyond = np.maximum(apart - noise, 0.0)
+        relative = beyond / np.maximum(np.abs(expected), floor)
+    return np.where(beyond == 0.0, 0.0, np.where(np.isnan(relative), np.inf, relative))
 
 
 def rounding_noise(
-    run: Callable[[Request], Mapping[str, Array]],
-    request: Request,
-    expected: Mapping[str, Array],
-    noisy_runs: int,
+    run: Callable[[np.random.Generator], Mapping[str, Array]], expected: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """How much the outputs change if the last bits of the float inputs change."""
+    """How much the outputs change if the last bits of the float inputs change.
+
+    Args:
+        run: answers the request with its inputs changed at random.
+        expected: the answer to the request itself.
+    """
     noise = {output: np.zeros(value.shape) for output, value in expected.items()}
     random = np.random.default_rng(0)
-    for _ in range(noisy_runs):
-        perturbed = run(request.perturbed(_ROUNDING, random))
+    for _ in range(_PERTURBED):
+        perturbed = run(random)
         for output, value in expected.items():
             if value.dtype.kind in "fc" and perturbed[output].shape == value.shape:
                 with np.errstate(invalid="ignore"):
@@ -135,7 +152,7 @@ def _compare(
             f" expected {expected.dtype} {list(expected.shape)}",
             exact=False,
         )
-    relative = relative_difference(expected, given, floor, 0.0)
+    relative = relative_difference(expected, given, floor)
     if trial.noise and relative.max(initial=0.0) > tolerance:
         relative = relative_difference(expected, given, floor, trial.noise()[output])
     worst = float(relative.max(initial=0.0))

@@ -16,7 +16,7 @@ from colcast.export.graph._nodes import (
     producer,
 )
 from colcast.export.graph._op_defs import OpDefs
-from colcast.export.graph._requests import Array
+from colcast.export.graph._sessions import Array
 
 
 class Emitter:

@@ -2,9 +2,9 @@
 
 export/rows describes how ops treat rows.
 
-Trial runs decide which ops may move to the user part. These lists only prevent moves (control flow,
-effects, values computed from a number of rows, ops that may round differently) or choose a cheaper
-form (broadcasting, split columns). An op on no list moves if trial runs show that it can.
+The independence rule decides which ops may move to the user part, and trial runs may contradict it.
+These lists only prevent moves (control flow, effects, ops that may round differently) or choose a
+cheaper form (broadcasting, split columns).
 """
 
 from collections.abc import Iterator
@@ -35,31 +35,6 @@ _FROM_CHECKPOINTS = {
     "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "VarHandleOp", "Variable",
     "VariableV2",
 }  # fmt: skip
-
-# For each op, the positions of inputs that determine only the shape of its output.
-SHAPE_INPUTS = {
-    "Bincount": (1,), "BroadcastTo": (1,), "DenseBincount": (1,), "Empty": (0,),
-    "EmptyTensorList": (0, 1), "Fill": (0,), "LinSpace": (2,), "OneHot": (1,), "Pad": (1,),
-    "PadV2": (1,), "RaggedTensorToTensor": (0, 3), "Range": (0, 1, 2), "Reshape": (1,),
-    "ScatterNd": (2,), "SegmentSumV2": (2,), "Slice": (1, 2), "SparseFillEmptyRows": (2,),
-    "SparseReduceSum": (2,), "SparseReorder": (2,), "SparseReshape": (1, 2),
-    "SparseSegmentMeanWithNumSegments": (3,), "SparseSegmentSqrtNWithNumSegments": (3,),
-    "SparseSegmentSumWithNumSegments": (3,), "SparseSlice": (2, 3, 4),
-    "SparseTensorDenseMatMul": (2,), "SparseToDense": (1,), "StridedSlice": (1, 2, 3),
-    "TensorListFromTensor": (1,), "TensorListReserve": (0, 1), "TensorListStack": (1,),
-    "Tile": (1,), "UnsortedSegmentMax": (2,), "UnsortedSegmentMin": (2,),
-    "UnsortedSegmentProd": (2,), "UnsortedSegmentSum": (2,),
-}  # fmt: skip
-# Ops that read sparse tensors' dense shapes at positions that depend on the number of inputs.
-TAKE_DENSE_SHAPES = {
-    "SparseConcat",
-    "SparseCross",
-    "SparseCrossHashed",
-    "SparseCrossV2",
-    "SparseSplit",
-}
-# Ops that, given a shape, may pick a size other than the number of rows.
-PICK_SIZES = {"GatherV2", "Slice", "SplitV", "StridedSlice", "Unpack"}
 
 # Exact ops compute the same bits for a row alone as among N. They copy, look up, hash, compare, or
 # compute each element in a way that IEEE 754 rounds uniquely. Other ops may differ: a matrix

@@ -4,9 +4,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import pywrap_tf_session
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Columns = Mapping[str, Array]
 
 # The native server uses this executor for every model that the executor supports.
 SINGLE_THREADED = "SINGLE_THREADED_EXECUTOR"

@@ -1,6 +1,5 @@
 """The columnar signature in the form that late expansion needs."""
 
-import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,8 +44,8 @@ def read_signature(meta_graph: Any, name: str, user_columns: Collection[str]) ->
     """Reads a columnar signature and groups its inputs by domain.
 
     Raises:
-        ExportError: the signature or a user column does not exist, an input or output is not a
-            plain tensor, or all features are the user's.
+        ExportError: the signature does not exist, an input or output is not a plain tensor, or all
+            features are the user's.
     """
     if name not in meta_graph.signature_def:
         known = ", ".join(sorted(meta_graph.signature_def)) or "none"
@@ -59,7 +58,6 @@ def read_signature(meta_graph: Any, name: str, user_columns: Collection[str]) ->
     for key, info in signature.inputs.items():
         if info.tensor_shape.unknown_rank:
             raise ExportError(f"signature {name!r}: the rank of {key!r} is unknown")
-    _check_user(name, signature.inputs, user_columns)
     batched = {key: info.name for key, info in signature.inputs.items() if _is_batched(info)}
     read = Signature(
         user={key: tensor for key, tensor in batched.items() if key in user_columns},
@@ -88,16 +86,6 @@ def read_late_signature(meta_graph: Any, name: str, columnar: str) -> Signature:
             side = "items" if _is_batched(info) else "user"
         sides[side][key] = info.name
     return Signature(**sides, outputs={k: info.name for k, info in signature.outputs.items()})
-
-
-def _check_user(name: str, inputs: Any, columns: Collection[str]) -> None:
-    unknown = [column for column in columns if column not in inputs]
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], list(inputs), n=3, cutoff=0.4)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise ExportError(
-            f"user feature {unknown[0]!r} is not an input of signature {name!r}{hint}"
-        )
 
 
 def _is_batched(info: Any) -> bool:

@@ -69,25 +69,21 @@ class Way:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The cost of compiling a signature with XLA.
+    """What XLA compiles, once for each number of candidates.
 
     Attributes:
         ops: number of compiled ops in a signature.
-        cpu_ms: additional CPU of the first request with a new number of candidates; None if the
-            model refuses the rows that were tried.
         warmed: numbers of candidates in the warm-up requests.
     """
 
     ops: int
-    cpu_ms: float | None
     warmed: tuple[int, ...] = ()
 
     def describe(self, signature: str) -> str:
         """The cost in words."""
         warmed = ", ".join(map(str, self.warmed))
         but = f", except those of its warm-up requests ({warmed})" if warmed else ""
-        cost = "" if self.cpu_ms is None else f": {self.cpu_ms:,.0f} ms of CPU each, measured here"
-        return f"XLA compiles {signature} again for each number of candidates{but}{cost}"
+        return f"XLA compiles {signature} again for each number of candidates{but}"
 
 
 Requests = Mapping[int, Sequence[Way]]

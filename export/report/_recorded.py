@@ -48,7 +48,7 @@ def read_report(folder: Path) -> ExportReport | None:
 
 
 def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
-    late, exact = recorded["late"], recorded.get("exact")
+    late, exact, compiled = recorded["late"], recorded.get("exact"), recorded.get("compiled")
     independence = {
         each: Independence(found["rows"], found["why_not"], tuple(found["own_length"]))
         for each, found in recorded.get("independence", {}).items()
@@ -67,15 +67,10 @@ def _signature(name: str, recorded: Mapping[str, Any]) -> SignatureReport:
         stages=_stages(recorded["parts"], independence) if recorded.get("parts") else None,
         independence=independence,
         costs=tuple(Cost(**cost) for cost in recorded.get("costs", ())),
-        user_share=recorded.get("user_share"),
-        compiled=_compiled(recorded.get("compiled")),
+        compiled=Compiled(compiled["ops"], tuple(compiled["warmed"])) if compiled else None,
         impure=recorded.get("impure"),
         no_late=recorded.get("no_late", ""),
     )
-
-
-def _compiled(recorded: Mapping[str, Any] | None) -> Compiled | None:
-    return Compiled(**{**recorded, "warmed": tuple(recorded["warmed"])}) if recorded else None
 
 
 def _not_transcoded(recorded: bool | str) -> str | None:

@@ -25,7 +25,6 @@ from rich.table import Table
 FILE = Path("assets.extra", "colcast.json")
 PAGE = Path("assets.extra", "colcast.html")
 FORMAT = 1
-_SHOWN_FEATURES = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +47,7 @@ class SignatureReport:
       stages: the report of the late signature's stages.
       independence: how the rows of each written signature may be batched and cached, by name.
       costs: the expected costs of requests by size, the source's first; empty if not measured.
-      user_share: the share of its op time that a late signature would run once; None if there is a
-        late one, or if not measured.
-      compiled: the cost of compiling it again for each number of candidates; None if it is not
-        compiled.
+      compiled: what XLA compiles of it; None if nothing.
       impure: why its answer depends on more than the request and the model's files; None if it does
           not.
     """
@@ -69,7 +65,6 @@ class SignatureReport:
     stages: StagesReport | None = None
     independence: Mapping[str, Independence] = dataclasses.field(default_factory=dict)
     costs: tuple[Cost, ...] = ()
-    user_share: float | None = None
     compiled: Compiled | None = None
     impure: str | None = None
     no_late: str = ""
@@ -80,10 +75,9 @@ class SignatureReport:
         return [feature.name for feature in self.features if feature.side == Side.USER]
 
     @property
-    def answering(self) -> tuple[str, ...]:
-        """The signatures that answer requests with the user as one row."""
-        exact = self.exact.signature if isinstance(self.exact, LateReport) else self.name
-        return (exact, self.late.signature) if self.late else (exact,)
+    def answering(self) -> str:
+        """The signature whose cost is compared with the source's."""
+        return self.late.signature if self.late else self.name
 
     @property
     def once(self) -> tuple[str, ...]:
@@ -132,7 +126,6 @@ class SignatureReport:
             "parts": self.stages.to_json() if self.stages else None,
             "independence": {name: found.to_json() for name, found in self.independence.items()},
             "costs": [dataclasses.asdict(cost) for cost in self.costs],
-            "user_share": self.user_share,
             "compiled": dataclasses.asdict(self.compiled) if self.compiled else None,
         }
 
@@ -168,12 +161,9 @@ class ExportReport:
             "seconds": round(self.seconds, 2),
         }
 
-    def print(self, console: Console, *, verbose: bool = False) -> None:
-        """Prints each signature's verdict in five lines, or everything that was found."""
-        if verbose:
-            self.print_findings(console, _SHOWN_FEATURES)
-        else:
-            _say(console, self.notes())
+    def print(self, console: Console) -> None:
+        """Prints each signature's verdict in five lines."""
+        _say(console, self.notes())
         for report in self.signatures:
             _say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
         took = f"wrote {self.output} in {self.seconds:.1f} s"
@@ -193,10 +183,10 @@ class ExportReport:
             )
         return lines
 
-    def print_findings(self, console: Console, most_features: int | None = None) -> None:
-        """Prints features and parity; `most_features` limits the features shown per signature."""
+    def print_findings(self, console: Console) -> None:
+        """Prints everything that was found."""
         for report in self.signatures:
-            console.print(features_table(report, most_features))
+            console.print(features_table(report))
             parity = _parity_line(report.parity, parses=report.source_input is not None)
             _say(console, [parity, *_late_lines(report)])
         _say(console, self.notes())
@@ -250,8 +240,8 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     return None
 
 
-def features_table(report: SignatureReport, most: int | None = None) -> Table:
-    """A table with a row for each feature of the signature, or for the first `most`."""
+def features_table(report: SignatureReport) -> Table:
+    """A table with a row for each feature of the signature."""
     table = Table(
         title=f"{report.source} -> {report.name}: {len(report.features)} features,"
         f" {report.nodes_before} -> {report.nodes_after} nodes",
@@ -260,7 +250,7 @@ def features_table(report: SignatureReport, most: int | None = None) -> Table:
     )
     for heading in ("feature", "kind", "dtype", "column", "default", "side"):
         table.add_column(heading, overflow="fold")
-    for feature in report.features[:most]:
+    for feature in report.features:
         table.add_row(
             escape(feature.name),
             str(feature.kind),
@@ -269,8 +259,6 @@ def features_table(report: SignatureReport, most: int | None = None) -> Table:
             escape(_default(feature)),
             str(feature.side) if feature.used else f"{feature.side}, not used",
         )
-    if most is not None and len(report.features) > most:
-        table.caption = f"and {len(report.features) - most} more in {FILE}"
     return table
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _HOW_TO_RECORD = "docs/operations.md, Logging requests, says how"
 _PAGE = "assets.extra/colcast.html"
 _PLAIN_OPS = "docs/models.md says how"
-_NO_GAIN = 0.05  # share of the graph's time
 _NOT_WORTH = 0.95  # share of the source's CPU
 _SPREADS = ((0.1, "steady"), (0.3, "give or take a fifth"), (0.6, "give or take a half"))
 
@@ -101,7 +100,7 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
         own = report.independence.get(report.name)
         if own and own.why_not.startswith(AFFECT):
             return f"{own.why_not}, so its requests are neither joined, split nor cached", examples
-        return _without_late(report)
+        return "the user part runs for every candidate", "--late, which runs it once per request"
     if "While" in late.slowest_refused:
         return (
             f"{late.slowest_refused}",
@@ -147,19 +146,6 @@ def _parity(report: "SignatureReport") -> str:
     worst = max(parity.differences.values(), default=0.0)
     unstable = f", except {', '.join(parity.unstable)}, which vary" if parity.unstable else ""
     return f"{report.name} differs by at most {worst:.1g} on {rows} rows{unstable}"
-
-
-def _without_late(report: "SignatureReport") -> tuple[str, str]:
-    share = report.user_share
-    if share is None:
-        return "the user part runs for every candidate", "--late, which runs it once per request"
-    limit = f"the user part runs for every candidate: {share:.0%} of the graph's time at 100"
-    if share < _NO_GAIN:
-        return f"{limit}, so columns save the parsing and little else remains", "--late for stages"
-    return (
-        limit,
-        f"--late, which runs it once: saves up to {share:.0%}, or more where products are split",
-    )
 
 
 def _instead_of_compiling(compiled: Compiled) -> str:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.graph._comparison import redraw_note
 from colcast.export.graph._errors import ExportError
 from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._generate import Accepts, RowSource, accepted_rows, accepted_together
 from colcast.export.trials._parity import generated_batches
-from colcast.export.trials._rows import Columns, Rows
+from colcast.export.trials._rows import Rows
 from colcast.export.trials._traffic import Recorded
 
 _REDRAWS = 20  # attempts to draw rows that the model accepts
@@ -117,14 +116,13 @@ class ModelRows:
 
     def everyday(self, count: int) -> Rows:
         """Returns `count` rows of one user: recorded ones, or generated ones with small values."""
-        user = [feature.name for feature in self._features if feature.side == Side.USER]
         if self.recorded:
-            return self._of_recorded(count).of_one(user)
+            return self._of_recorded(count).of_user()
         rows = self.accepted(count)
         small = rows.everyday()
-        return (small if self._accepts(small) else rows).of_one(user)
+        return (small if self._accepts(small) else rows).of_user()
 
-    def turns(self, *, bold: bool = False) -> Callable[[int], Columns]:
+    def turns(self, *, bold: bool = False) -> Callable[[int], Rows]:
         """Returns a source of rows for late trials, which alternates generated and recorded draws.
 
         Args:
@@ -132,7 +130,7 @@ class ModelRows:
         """
         generated = self.bold if bold else self.accepted
         turns = itertools.cycle([generated] * 2 + [self._of_recorded] * 2 * bool(self.recorded))
-        return lambda count: next(turns)(count).columns()
+        return lambda count: next(turns)(count)
 
     def _of_recorded(self, count: int) -> Rows:
         """Returns `count` recorded rows, drawn at random."""

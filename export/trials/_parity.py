@@ -10,6 +10,7 @@ from colcast.export.convert._signature import CutGraph
 from colcast.export.graph._comparison import (
     CANCELLED,
     comparable,
+    difference,
     non_finite_hint,
     relative_difference,
 )
@@ -80,7 +81,7 @@ def prove_parse(cut: CutGraph, source: RowSource, context: Collection[str] | Non
             for (feature, *_), (before, after) in zip(
                 cut.pairs, session.run(tensors, feeds), strict=True
             ):
-                if difference(before, after) != 0.0:
+                if apart(before, after) != 0.0:
                     raise ExportError(
                         f"feature {feature!r} differs from what the parse op gives for the same"
                         f" {count} rows: {_shown(after)}, expected {_shown(before)}"
@@ -104,11 +105,11 @@ def prove_scores(probe: BothSignatures, batches: Iterable[Rows]) -> Parity:
         expected, given = probe.source(rows), probe.columnar(rows)
         again: list[tuple[Outputs, Outputs]] = []
         for output, value in expected.items():
-            found = difference(value, given[output])
+            found = apart(value, given[output])
             if found != 0.0:
                 again = again or [(probe.source(rows), probe.columnar(rows)) for _ in _REPEATS]
                 if any(
-                    difference(value, source[output]) or difference(given[output], columnar[output])
+                    apart(value, source[output]) or apart(given[output], columnar[output])
                     for source, columnar in again
                 ):
                     unstable.add(output)
@@ -128,17 +129,9 @@ def generated_batches(accepts: Accepts, source: RowSource) -> Iterator[Rows]:
             yield rows
 
 
-def difference(expected: Any, given: Any) -> float:
-    """Largest absolute difference; 0.0 if all equal (NaN to NaN), inf if shapes differ."""
-    expected, given = map(comparable, (expected, given))
-    if expected.shape != given.shape or expected.dtype != given.dtype:
-        return float("inf")
-    if expected.dtype.kind not in "fc":
-        return 0.0 if np.array_equal(expected, given) else float("inf")
-    same = (expected == given) | (np.isnan(expected) & np.isnan(given))
-    with np.errstate(invalid="ignore"):
-        apart = np.where(same, 0.0, np.abs(expected - given))
-    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+def apart(expected: Any, given: Any) -> float:
+    """The largest difference."""
+    return float(difference(comparable(expected), comparable(given)).max(initial=0.0))
 
 
 def _check(found: float, output: str, expected: Any, given: Any) -> None:
@@ -215,7 +208,7 @@ def _largest_difference(run: Run, rows: Rows, scale: Scale, beside: Sequence[int
             if expected.shape[:1] != (len(rows),) or given.shape != expected[own].shape:
                 return np.inf
             floor = _scale(expected, scale)
-            worst = max(worst, relative_difference(expected[own], given, floor, 0.0).max(initial=0))
+            worst = max(worst, relative_difference(expected[own], given, floor).max(initial=0))
     return worst
 
 

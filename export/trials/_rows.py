@@ -1,15 +1,14 @@
 """Rows of features, as serialized tf.Examples and as columns, for both signatures."""
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from colcast.client.messages import new
-from colcast.export.convert._features import Feature, Kind, Scalar
-from colcast.export.graph._requests import moderate
+from colcast.export.convert._features import Feature, Kind, Scalar, Side
 
 Columns = dict[str, Any]  # numpy arrays by column name, rows first
 
@@ -19,6 +18,7 @@ Values = Sequence[Scalar] | None
 _IDS = 100_000  # upper bound of typical integers
 _LONGEST = 12  # maximum length, in bytes, of a typical string
 _MISSING = -1
+_ROUNDING = 2.0**-23  # float32's epsilon, about one last bit
 
 FIELDS = {"int64": "int64_list", "float32": "float_list", "string": "bytes_list"}
 
@@ -49,6 +49,19 @@ class Cells:
         """A row's values; None if it lacks the feature."""
         count = self.counts[row]
         return None if count == _MISSING else self.padded[row, :count]
+
+    def entries(self, feature: Feature) -> Any:
+        """Whether each entry of `padded` is a value or a default rather than a list's padding."""
+        return True if feature.kind in (Kind.FIXED_LEN, Kind.WHOLE) else self.present
+
+    def changed(self, feature: Feature, change: Callable[[Any], Any]) -> "Cells":
+        """The same cells with `change` applied to all values and defaults."""
+        changed = change(self.padded)
+        return Cells(np.where(self.entries(feature), changed, self.padded), self.counts)
+
+    def moderate(self, feature: Feature) -> "Cells":
+        """The same cells with every float mapped to [-1, 1], in order."""
+        return self.changed(feature, _moderate) if "float" in feature.dtype else self
 
 
 def cells(feature: Feature, counts: Any, values: Iterable[Scalar]) -> Cells:
@@ -148,13 +161,38 @@ class Rows:
         made = {name: of.take(first) if name in names else of for name, of in self.cells.items()}
         return Rows(self.features, made)
 
+    def of_user(self) -> "Rows":
+        """The rows, with the first row's user on every row."""
+        return self.of_one([f.name for f in self.features if f.side == Side.USER])
+
+    def once(self) -> Columns:
+        """The inputs of a late signature: the user's columns have the first row only."""
+        user = {c.name for f in self.features if f.side == Side.USER for c in f.columns}
+        whole = {feature.name for feature in self.features if feature.kind is Kind.WHOLE}
+        columns = self.columns()
+        return {n: c[:1] if n in user - whole else c for n, c in columns.items()}
+
+    def changed(self, change: Callable[[Feature, Cells], Cells]) -> "Rows":
+        """The same rows with other values, which have the same counts."""
+        made = {f.name: change(f, self.cells[f.name]) for f in self.features}
+        return Rows(self.features, made)
+
     def moderate(self) -> "Rows":
         """The same rows with every float mapped to [-1, 1]."""
-        made = dict(self.cells)
-        for feature in self.features:
-            if "float" in feature.dtype:
-                made[feature.name] = _changed(made[feature.name], _moderate)
-        return Rows(self.features, made)
+        return self.changed(lambda feature, of: of.moderate(feature))
+
+    def rounded(self, random: np.random.Generator) -> "Rows":
+        """A request with the last bit of every float changed, up or down."""
+
+        def perturb(values: Any) -> Any:
+            factors = np.array((1 - _ROUNDING, 1 + _ROUNDING))
+            return (values * factors[random.integers(2, size=values.shape)]).astype(values.dtype)
+
+        def change(feature: Feature, of: Cells) -> Cells:
+            floats = feature.numpy_dtype.kind == "f" and feature.kind is not Kind.WHOLE
+            return of.changed(feature, perturb) if floats else of
+
+        return self.changed(change).of_user()
 
     def everyday(self) -> "Rows":
         """The rows with small ids, short strings, floats from -1 to 1 and no missing values.
@@ -167,7 +205,7 @@ class Rows:
             if len(present):
                 here = np.arange(len(of.counts))
                 of = of.take(np.where(of.counts == _MISSING, present[0], here))
-            made[name] = _changed(of, _small)
+            made[name] = Cells(np.where(of.present, _small(of.padded), of.padded), of.counts)
         return Rows(self.features, made)
 
     def columns(self) -> Columns:
@@ -201,11 +239,6 @@ def _joined(feature: Feature, parts: Sequence[Cells]) -> Cells:
     return Cells(padded, counts)
 
 
-def _changed(of: Cells, change: Any) -> Cells:
-    """The same cells with `change` applied to all values except padding and defaults."""
-    return Cells(np.where(of.present, change(of.padded), of.padded), of.counts)
-
-
 def _small(values: Any) -> Any:
     if values.dtype.kind == "O":
         short = [value[:_LONGEST] or b"v1" for value in values.flat]
@@ -217,4 +250,6 @@ def _small(values: Any) -> Any:
 
 
 def _moderate(values: Any) -> Any:
-    return moderate(values.astype(np.float64)).astype(values.dtype)
+    floats = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # the default may be infinity
+        return (floats / (1 + np.abs(floats))).astype(values.dtype)

@@ -250,16 +250,10 @@ def test_command_line_prints_the_reason_and_exits_1(tmp_path, capsys):
     assert f"colcast export: {tmp_path / 'none'}: no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_command_line_prints_a_verdict_and_features_when_asked_to(
-    embedded, tmp_path, capsys, verbose
-):
+def test_verbose_was_removed(embedded, tmp_path, capsys):
     folders = ["--saved-model", str(embedded), "--output", str(tmp_path / "out")]
-    more = ["--verbose"] if verbose else []
-    assert main(["export", *folders, "--user-features", "user_*", *more]) == 0
-    printed = capsys.readouterr().out
-    assert "bit-identical" in printed
-    assert ("user_genres" in printed) == verbose
+    assert main(["export", *folders, "--verbose"]) == 2
+    assert "--verbose was removed: colcast inspect OUT" in capsys.readouterr().err
 
 
 def test_command_line_prints_what_it_records_as_json(embedded, tmp_path, capsys):

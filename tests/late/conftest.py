@@ -6,18 +6,22 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
+from colcast.export.convert._features import Feature, Kind
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import observe
 from colcast.export.cut._stages_report import StagesReport
+from colcast.export.trials._rows import Cells, Rows
 
 from ..models import ranker
 
@@ -27,31 +31,45 @@ Columns = dict[str, Any]
 WORDS = np.array([b"", b"red", b"green", b"blue", b"never seen before", "größe".encode()], object)
 
 
-def generated(placeholders: Mapping[str, Any], rows: int, random: np.random.Generator) -> Columns:
+def features_of(columns: Mapping[str, Any]) -> list[Feature]:
+    """The features of columns, which map names to dtype and shape; all are the items'."""
+    found = []
+    for name, (dtype, shape) in columns.items():
+        if name.endswith("/length"):
+            continue
+        kind, inner = Kind.FIXED_LEN, shape
+        if shape[:1] == [None]:
+            listed = f"{name}/length" in columns
+            kind, inner = (Kind.VAR_LEN if listed else Kind.FIXED_LEN_SEQUENCE), shape[1:]
+        found.append(Feature(name, kind, tf.as_dtype(dtype).name, tuple(inner)))
+    return found
+
+
+def marked(features: Iterable[Feature], side: str, names: Collection[str]) -> list[Feature]:
+    """The features, those with these names in another domain."""
+    return [replace(f, side=side) if f.name in names else f for f in features]
+
+
+def generated(features: Sequence[Feature], rows: int, random: np.random.Generator) -> Rows:
     """Rows that reveal differences: zeros, negative numbers, large ids, empty and full lists."""
     longest = int(random.integers(1, 6))
-    columns: Columns = {}
-    for name, placeholder in placeholders.items():
-        inner = [longest if size is None else size for size in placeholder.shape.as_list()[1:]]
-        shape = (rows, *inner)
-        if name.endswith("/length"):
-            columns[name] = random.integers(0, longest + 1, shape)
-        elif placeholder.dtype == tf.string:
-            columns[name] = random.choice(WORDS, shape)
-        elif placeholder.dtype == tf.int64:
+    made = {}
+    for feature in features:
+        steps = 1 if feature.kind is Kind.FIXED_LEN else longest
+        shape = (rows, steps * feature.size)
+        counts = np.full(rows, shape[1])
+        if feature.kind is Kind.VAR_LEN:
+            counts = random.integers(0, longest + 1, rows)
+        if feature.dtype == "string":
+            values = random.choice(WORDS, shape)
+        elif feature.dtype == "int64":
             large = random.integers(-(2**62), 2**62, shape)
-            columns[name] = np.where(
-                random.random(shape) < 0.5, random.integers(-3, 30, shape), large
-            )
+            values = np.where(random.random(shape) < 0.5, random.integers(-3, 30, shape), large)
         else:
             some_zero = random.random(shape) < 0.9
-            columns[name] = (random.normal(size=shape) * some_zero).astype(np.float32)
-    return columns
-
-
-def lengths_of(columns: Mapping[str, Any]) -> dict[str, str]:
-    """The list columns, with the columns of their lengths."""
-    return {name: f"{name}/length" for name in columns if f"{name}/length" in columns}
+            values = (random.normal(size=shape) * some_zero).astype(np.float32)
+        made[feature.name] = Cells(values, counts)
+    return Rows(features, made)
 
 
 def variable(name: str, *shape: int) -> Any:
@@ -113,23 +131,37 @@ class Model:
         self.before = type(self.meta_graph)()
         self.before.CopyFrom(self.meta_graph)
         late = {name: options.pop(name) for name in _LATE_OPTIONS if name in options}
-        columns = with_lengths(user, self.placeholders)
+        self.features = marked(features_of(columns), "user", user)
+        rows = options.pop("rows", self.drawn)
         self.observed = observe(
-            self.meta_graph,
-            self.session,
-            user_columns=columns,
-            rows=self.rows,
-            lengths=lengths_of(self.placeholders),
-            **options,
+            self.meta_graph, self.session, features=self.features, rows=rows, **options
         )
         if self._exact:
             self.observed = self.observed.exactly()
         self.report: LateReport = add_late_signature(self.meta_graph, self.observed, **late)
 
+    def drawn(self, count: int) -> Rows:
+        """Generated rows of every feature."""
+        rows = generated(self.features, count, self._random)
+        zero = {n: Cells(rows.cells[n].padded * 0, rows.cells[n].counts) for n in self._only_zero}
+        return Rows(self.features, {**rows.cells, **zero})
+
     def rows(self, count: int) -> Columns:
-        """Generated rows of every input."""
-        columns = generated(self.placeholders, count, self._random)
-        return columns | {name: columns[name] * 0 for name in self._only_zero}
+        """Generated rows as columns."""
+        return self.drawn(count).columns()
+
+    def add_stages(
+        self,
+        domains: Mapping[str, Collection[str]] = MappingProxyType({}),
+        context: Collection[str] = (),
+        **options: Any,
+    ) -> StagesReport:
+        """Adds the stages; `domains` and `context` name features that are not the items'."""
+        features = marked(self.features, "candidate", context)
+        for domain, names in domains.items():
+            features = marked(features, domain, names)
+        rows = options.pop("rows", self.drawn)
+        return add_stages(self.meta_graph, self.observed, features=features, rows=rows, **options)
 
     def run(self, signature: str, columns: Columns) -> Columns:
         """The outputs of a signature."""
@@ -207,21 +239,13 @@ def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "ranker"
 
 
-def with_lengths(features: Iterable[str], columns: Collection[str]) -> list[str]:
-    """The columns of features: their values and, if they are lists, their lengths."""
-    lengths = [f"{feature}/length" for feature in features]
-    return [*features, *(name for name in lengths if name in columns)]
-
-
 class Staged:
     """A model to which stages were added."""
 
     def __init__(self, built: Model, **options: Any) -> None:
-        """Adds the stages; `options` are those of `add_stages`."""
+        """Adds the stages; `options` are those of `Model.add_stages`."""
         self.built = built
-        self.report: StagesReport = add_stages(
-            built.meta_graph, built.observed, rows=built.rows, **options
-        )
+        self.report = built.add_stages(**options)
         self.signatures = built.meta_graph.signature_def
 
     def run(self, stage: str, columns: Columns) -> Columns:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut._add_stages import add_stages
 from colcast.export.graph._errors import ExportError
 
 from .conftest import Columns
@@ -267,7 +266,7 @@ def test_stages_score_as_the_late_signature_or_are_not_written(
         built = model(build, COLUMNS, user)
     except ExportError:
         pytest.skip("there is no late signature to compare with")
-    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
+    report = built.add_stages()
     if not report.written:
         assert report.reason
         return

@@ -22,7 +22,7 @@ COLUMNS = {
     "position": (tf.float32, [1]),
 }
 USER = ["age"]
-OF_SHOP = ["shop", "size", "tags", "tags/length"]
+OF_SHOP = ["shop", "size", "tags"]
 DOMAINS = {"campaign": ["budget"], "shop": OF_SHOP}
 Build = Callable[[Columns], Columns]
 
@@ -115,7 +115,7 @@ def staged(
 ) -> Staged:
     """A model with its stages; `position` belongs to the candidates."""
     built = model(build, COLUMNS, list(user))
-    staged = Staged(built, domains=domains, context_columns=["position"])
+    staged = Staged(built, domains=domains, context=["position"])
     assert staged.report.written, staged.report.reason
     return staged
 
@@ -145,7 +145,7 @@ def test_signatures_keep_the_contract(model: Any) -> None:
     assert set(report.independence) == set(report.signatures)
     assert all(found.rows for found in report.independence.values())
     assert report.users_per_run == "many"
-    assert stages.columns_of("shop") == set(OF_SHOP)
+    assert stages.columns_of("shop") == {*OF_SHOP, "tags/length"}
     assert [state.shape for state in report.states["shop"]] == [(1, 8)]
     states = {f"{d}_state/0" for d in ("user", "item", "campaign", "shop")}
     rows = {key for d in ("user", "campaign", "shop") for key in (f"row_to_{d}", f"{d}_state/row")}
@@ -192,7 +192,7 @@ def test_gathered_rows_of_a_kernel_are_written_once(model: Any) -> None:
 def test_one_shop_needs_no_index(model: Any) -> None:
     stages = staged(model, _towers)
     columns = stages.built.rows(6)
-    of_one = {name: columns[name][:1] for name in [*OF_SHOP, "age", "budget"]}
+    of_one = {name: columns[name][:1] for name in [*OF_SHOP, "tags/length", "age", "budget"]}
     given = stages.run("item", columns) | {"position": columns["position"]}
     for domain in ("user", "shop", "campaign"):
         given |= stages.run(domain, of_one)
@@ -237,9 +237,7 @@ def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> No
     assert stages.report.domains == ("user", "item", "campaign")
     why = "its states take 24 bytes per row, its columns 8, and save no product"
     assert stages.report.left_out == {"shop": why}
-    assert set(stages.report.context_features) == {*OF_SHOP, "position"} - {"size", "tags"} - {
-        "tags/length"
-    }
+    assert set(stages.report.context_features) == {"shop", "position"}
     assert any("shop has no stage; the last" in line for line in stages.report.lines())
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
 
@@ -267,7 +265,7 @@ def test_a_list_without_a_mask_keeps_its_domains_stage_and_is_named(model: Any) 
     stages.check(12, {"campaign": 3, "shop": 4}, stages.built.rows(12))
 
 
-def test_a_domain_that_fails_the_proof_does_not_affect_others(
+def test_if_the_proof_fails_only_user_and_item_have_a_stage(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from colcast.export.cut._stages_proof import StagesProof
@@ -280,9 +278,9 @@ def test_a_domain_that_fails_the_proof_does_not_affect_others(
     real = StagesProof.compare
     monkeypatch.setattr(StagesProof, "compare", compare)
     stages = staged(model, _towers)
-    assert stages.report.domains == ("user", "item", "campaign")
+    assert stages.report.domains == ("user", "item")
     assert "output 'score' is another" in stages.report.left_out["shop"]
-    stages.check(12, {"campaign": 3}, stages.built.rows(12))
+    stages.check(12, {}, stages.built.rows(12))
 
 
 def test_constants_that_wait_for_an_assertion_are_in_the_stage(model: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut._add_stages import add_stages
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -75,8 +74,7 @@ def _columns(built: Any, rows: int, users: int) -> Columns:
 
 
 def _add_stages(built: Any) -> bool:
-    options = {"rows": built.rows, "context_columns": ["far"]}
-    return add_stages(built.meta_graph, built.observed, **options).written
+    return built.add_stages(context=["far"]).written
 
 
 def _by_stages(built: Any, columns: Columns) -> Any:
@@ -158,7 +156,7 @@ def test_concatenated_relus_treat_nan_as_the_model_does(
 
     user, shapes = ["age", "far"], {name: COLUMNS[name] for name in ("age", "far", "price")}
     built = model(build, shapes, user)
-    assert add_stages(built.meta_graph, built.observed, rows=built.rows).written
+    assert built.add_stages().written
     drawn = built.rows(9)
     for spoiled in shapes:
         columns = {n: c[:1] if n in user else c for n, c in drawn.items()}
@@ -204,7 +202,7 @@ def test_fused_ops_move_and_leave_scores_unchanged(model: Any, name: str) -> Non
     built = model(build, {"age": (tf.float32, [6]), "price": (tf.float32, [6])}, ["age"])
     built.check()
     assert [tensor.how for tensor in built.report.frontier] == ["broadcast"]
-    stages = add_stages(built.meta_graph, built.observed, rows=built.rows)
+    stages = built.add_stages()
     assert [state.shape for state in stages.user_states] == [(1, 8)]
     assert [state.shape for state in stages.item_states] == [(1, 8)]
 

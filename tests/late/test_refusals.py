@@ -11,18 +11,18 @@ from colcast.export.cut._observed import Observed, observe
 from colcast.export.graph import _comparison
 from colcast.export.graph._errors import ExportError
 from colcast.export.rows import Fact
+from colcast.export.rows._facts import R
+from colcast.export.trials._rows import Cells, Rows
+
+from .conftest import features_of, marked
 
 Columns = dict[str, Any]
 COLUMNS = {"user_age": (tf.float32, [2]), "price": (tf.float32, [2])}
+FEATURES = marked(features_of(COLUMNS), "user", ["user_age"])
 
 
 def _score(c: Columns) -> Columns:
     return {"score": tf.reduce_sum(c["user_age"] * c["price"], 1)}
-
-
-def test_unknown_user_feature_is_named_with_its_neighbours(model: Any) -> None:
-    with pytest.raises(ExportError, match=r"'user_aeg' is not an input .* did you mean user_age\?"):
-        model(_score, COLUMNS, ["user_aeg"])
 
 
 def test_a_request_needs_candidates(model: Any) -> None:
@@ -63,13 +63,14 @@ class _NoUserAtFirst:
     def __init__(self, wrong_after: int) -> None:
         self._left = wrong_after
 
-    def __call__(self, count: int) -> Columns:
+    def __call__(self, count: int) -> Rows:
         self._left -= 1
         random = np.random.default_rng(self._left + 1000)
         rows = {name: random.normal(size=(count, 2)).astype(np.float32) for name in COLUMNS}
         if self._left > 0:
             rows["user_age"] *= 1e-12
-        return rows
+        counts = np.full(count, 2)
+        return Rows(FEATURES, {name: Cells(values, counts) for name, values in rows.items()})
 
 
 def _position_times_user(c: Columns) -> Columns:
@@ -78,8 +79,8 @@ def _position_times_user(c: Columns) -> Columns:
 
 
 def _observed(built: Any, **options: Any) -> Observed:
-    rows = _NoUserAtFirst(12)
-    return observe(built.meta_graph, built.session, user_columns=["user_age"], rows=rows, **options)
+    rows = _NoUserAtFirst(8)
+    return observe(built.meta_graph, built.session, features=FEATURES, rows=rows, **options)
 
 
 def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -> None:
@@ -91,14 +92,14 @@ def test_ops_over_rows_are_not_the_users_even_if_no_trial_shows_it(model: Any) -
 
 @pytest.fixture(name="without_the_rule")
 def _without_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disables the independence rule: trial runs alone find the user part, so the proof fails."""
+    """Replaces the independence rule by one that allows everything, so the proof fails."""
 
-    class NoFacts(dict[str, Fact]):
+    class Allowed(dict[str, Fact]):
         def __missing__(self, _: str) -> Fact:
-            return Fact("mixed", why="the rule is disabled")
+            return Fact("rows", (R, (2,)))
 
     monkeypatch.setattr(
-        "colcast.export.cut._observed.Walk", lambda *_: SimpleNamespace(facts=NoFacts())
+        "colcast.export.cut._observed.Walk", lambda *_: SimpleNamespace(facts=Allowed())
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.export.cut._add_stages import add_stages
+from colcast.export.trials._rows import Cells, Rows
 
 from .conftest import Columns, Staged, variable
 
@@ -87,14 +87,14 @@ def _stages(model: Any, build: Callable[[Columns], Columns], **options: Any) -> 
 @pytest.mark.parametrize("build", MODELS)
 def test_states_of_users_and_items_score_as_the_model_itself(model: Any, build: Any) -> None:
     context = CONTEXT if build in CONTEXT_MODELS else ()
-    stages = _stages(model, build, context_columns=context)
+    stages = _stages(model, build, context=context)
     assert stages.report.written, stages.report.reason
     for users in (1, 1, 1, 30):
         stages.check(40, {"user": users}, stages.built.rows(40))
 
 
 def test_signatures_keep_the_contract(model: Any) -> None:
-    stages = _stages(model, _with_context, context_columns=CONTEXT)
+    stages = _stages(model, _with_context, context=CONTEXT)
     user, item, pair = (
         stages.signatures[f"columnar_{stage}"] for stage in ("user", "item", "pair")
     )
@@ -129,7 +129,7 @@ def _interleaved_items(c: Columns) -> Columns:
 
 @pytest.mark.parametrize("build", [_wide_items, _interleaved_items])
 def test_the_items_half_of_a_product_with_context_is_a_state(model: Any, build: Any) -> None:
-    stages = _stages(model, build, context_columns=CONTEXT)
+    stages = _stages(model, build, context=CONTEXT)
     assert stages.report.written, stages.report.reason
     assert [state.shape for state in stages.report.item_states] == [(1, 16)]
     with tf.Graph().as_default():
@@ -158,17 +158,17 @@ def test_look_ups_of_each_different_id_once_stay_with_the_user(model: Any) -> No
 def test_lists_equally_long_in_all_trials_leave_a_state_of_any_length(model: Any) -> None:
     built = model(_attention, COLUMNS, USER)
 
-    def rows(count: int) -> Columns:
+    def rows(count: int) -> Rows:
         clicked = np.random.default_rng(count).integers(0, 20, (count, 5))
-        lengths = np.full(count, 5)
-        return built.rows(count) | {"clicked": clicked, "clicked/length": lengths}
+        drawn = built.drawn(count)
+        return Rows(drawn.features, {**drawn.cells, "clicked": Cells(clicked, np.full(count, 5))})
 
-    report = add_stages(built.meta_graph, built.observed, rows=rows)
+    report = built.add_stages(rows=rows)
     assert (1, None, 6) in [state.shape for state in report.user_states]
 
 
 def test_items_and_context_that_are_normalised_together_are_multiplied_apart(model: Any) -> None:
-    report = _stages(model, _normalised_with_context, context_columns=CONTEXT).report
+    report = _stages(model, _normalised_with_context, context=CONTEXT).report
     assert [state.shape for state in report.item_states] == [(1, 8)]
 
 
@@ -215,7 +215,7 @@ def test_a_state_may_depend_on_the_longest_list_which_the_record_names(model: An
         return {"score": tf.reduce_sum(c["age"] * mean * c["price"], 1)}
 
     built = model(mean_with_padding, COLUMNS, ["age"])
-    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
+    report = built.add_stages()
     assert report.written
     assert report.independence["columnar_item"].own_length == ("clicked",)
     assert report.independence["columnar_pair"].own_length == ()
@@ -251,6 +251,6 @@ def test_rows_of_the_wrong_number_are_refused(model: Any) -> None:
 
 def test_without_user_features_there_are_no_stages(model: Any) -> None:
     built = model(_two_towers, COLUMNS, [])
-    report = add_stages(built.meta_graph, built.observed, rows=built.rows)
+    report = built.add_stages()
     assert not report.written
     assert report.reason == "no feature is the user's"
