@@ -20,7 +20,7 @@ from tensorflow_serving.apis import (
 )
 
 from ..other_environment import ESTIMATOR
-from .example_apis import CLASSIFY, REGRESS, answers
+from .example_apis import CLASSIFY, REGRESS
 
 DENSE = ["dnn", "old_dnn"]
 NAMES = [*DENSE, "linear", "combined"]  # these have a weighted column
@@ -158,29 +158,6 @@ def test_a_converted_model_still_classifies_and_regresses(model):
             np.testing.assert_allclose(
                 values(call(alone, timeout=60).result), values(result), rtol=1e-6
             )
-
-
-@pytest.mark.parametrize("name", ["dnn", "combined"])
-def test_examples_read_as_columns_get_the_same_answers(trained, tmp_path, name):
-    """Compares all converted signatures against TensorFlow's parser, through every API."""
-    source = trained / name / "examples"
-    methods, inputs = {}, {}
-    for signature in tf.saved_model.load(str(source)).signatures:
-        methods[signature] = signature_of(source, signature).method_name
-        (inputs[signature],) = signature_of(source, signature).inputs
-    export_saved_model(source, tmp_path / "m" / "1", signatures=list(methods))
-    rows = recorded(trained / name)[:30]
-    with (
-        ServerProcess("m", tmp_path / "m", ["--rest_api_port=-1"]) as reading,
-        ServerProcess(
-            "m", tmp_path / "m", ["--rest_api_port=-1", "--example_transcoding=off"]
-        ) as parsing,
-    ):
-        expected = answers(parsing, methods, inputs, rows)
-        found = answers(reading, methods, inputs, rows)
-    assert expected
-    for api, answer in expected.items():
-        assert found[api] == answer, api
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):

@@ -119,24 +119,9 @@ def test_json_of_a_model_not_exported(embedded, capsys):
     assert "'none'" in json.loads(capsys.readouterr().out)["refused"]
 
 
-def test_likely_user_features(embedded, capsys):
-    assert inspect(embedded, "--user-features", "user_*") == 0
-    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "user_genres var_len string [?, ?] + length empty user" in rows
-    assert "movie fixed_len int64 [?] required item" in rows
-
-
 def test_signature_to_convert_and_its_name(embedded, capsys):
     assert inspect(embedded, "--signature", "serving_default=fast") == 0
     assert "an export would add fast:" in capsys.readouterr().out
-
-
-def test_more_features_than_an_export_prints_are_all_shown(tmp_path, capsys):
-    spec = {f"f[a{i}]": tf.io.FixedLenFeature([], tf.float32) for i in range(50)}
-    save_parser(tmp_path, tf.Module(), spec, lambda f: tf.add_n([f[name] for name in spec]))
-    assert inspect(tmp_path) == 0
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in spec)
 
 
 def test_refusal_is_that_of_the_export(tmp_path, capsys):

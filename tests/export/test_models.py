@@ -1,7 +1,6 @@
-"""Models and dtypes, converted and served: columns and tf.Examples get bit-identical scores."""
+"""Models and dtypes, converted: columns and tf.Examples get bit-identical scores."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,65 +16,20 @@ from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
 
 from ..models.examples import MODELS
-from ..server.metrics_page import Metrics
 from .conftest import served
 
-ROWS = 200
 
-
-@pytest.fixture(scope="module", params=MODELS)
-def converted(request, tmp_path_factory):
-    """The model's name and the folder of its converted version 1."""
-    model = MODELS[request.param]
-    folder = tmp_path_factory.mktemp(request.param)
-    model.build(folder / "model")
-    recorded = folder / "recorded"
+@pytest.mark.parametrize("name", MODELS)
+def test_generated_and_recorded_examples_are_scored_to_the_last_bit(name, tmp_path):
+    model = MODELS[name]
+    model.build(tmp_path / "model")
+    recorded = tmp_path / "recorded"
     with tf.io.TFRecordWriter(str(recorded)) as writer:
         for example in model.examples(50, seed=1):
             writer.write(example)
-    report = export_saved_model(folder / "model", folder / "served" / "1", examples=recorded)
-    shutil.rmtree(folder / "model")
+    report = export_saved_model(tmp_path / "model", tmp_path / "out", examples=recorded)
     assert report.signatures[0].parity.identical
     assert report.signatures[0].parity.recorded_rows == 50
-    return request.param, folder / "served"
-
-
-def test_native_server_scores_columns_as_examples(converted, monitoring_flags):
-    """Columns get TensorFlow's scores, and so do tf.Examples that the server reads as columns."""
-    name, base = converted
-    examples = MODELS[name].examples(ROWS)
-    requests = [examples, *([e] for e in examples[:5]), [examples[0]] * 3]
-    with (
-        ServerProcess(name, base, flags=["--example_transcoding=off"]) as parsing,
-        ServerProcess(name, base, flags=monitoring_flags) as reading,
-        RankingClient(parsing.target, name, timeout_seconds=60) as parser,
-        RankingClient(reading.target, name, timeout_seconds=60) as reader,
-    ):
-        expected = [parser.predict_examples(rows, target="example") for rows in requests]
-        columnar = [parser.predict_examples(rows, target="columnar") for rows in requests]
-        transcoded = [reader.predict_examples(rows, target="example") for rows in requests]
-        samples = Metrics(reading).samples
-    counted = [s.value for s in samples if s.name == ":colcast:transcoded_requests_total"]
-    assert counted == [len(requests)]
-    for rows, want, *answers in zip(requests, expected, columnar, transcoded, strict=True):
-        assert want.outputs
-        for output, scores in want.outputs.items():
-            assert len(scores) == len(rows)
-            for answer in answers:
-                assert answer.outputs[output].tobytes() == scores.tobytes()
-
-
-def test_python_sees_the_columnar_signature(converted):
-    name, base = converted
-    example = MODELS[name].examples(1)
-    signatures = tf.saved_model.load(str(base / "1")).signatures
-    with served(base / "1") as model:
-        signature = model.meta_graph.signature_def["columnar"]
-        expected = model.run("serving_default", {"examples": example})
-    assert set(signatures["columnar"].structured_input_signature[1]) == set(signature.inputs)
-    scores = signatures["serving_default"](examples=tf.constant(example))
-    for output, value in expected.items():
-        np.testing.assert_array_equal(scores[output].numpy(), value)
 
 
 DTYPE_ROWS = 3

@@ -1,7 +1,7 @@
 """Signatures that take plain tensors: the user's part once, the three stages, the native server."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
-from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._recorded import read_report
 from colcast.server import ServerProcess
@@ -18,7 +17,6 @@ from tensorflow_serving.apis import prediction_log_pb2
 from ..models.plain import MODELS, repeated, request
 from .conftest import served
 
-ROWS = 6
 STAGES = {"columnar_user", "columnar_item", "columnar_pair"}
 
 
@@ -65,24 +63,6 @@ def test_every_new_signature_gives_what_the_model_gave(exported: Path, name: str
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_original_signature_stays(exported: Path, name: str) -> None:
-    columns = request(name, ROWS)
-    with served(exported / name / "served" / "1") as model:
-        given = model.run(MODELS[name][1], repeated(columns, ROWS))
-    for output, value in expected(exported, name, columns, ROWS).items():
-        np.testing.assert_allclose(given[output], value, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_python_sees_the_new_signatures(exported: Path, name: str) -> None:
-    columns = request(name, ROWS)
-    late = tf.saved_model.load(str(exported / name / "served" / "1")).signatures["columnar_late"]
-    given = late(**{key: tf.constant(column) for key, column in columns.items()})
-    for output, value in expected(exported, name, columns, ROWS).items():
-        np.testing.assert_allclose(given[output].numpy(), value, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_three_stages_are_written_where_every_input_has_rows(exported: Path, name: str) -> None:
     report = read_report(exported / name / "served" / "1")
     assert report is not None
@@ -93,26 +73,6 @@ def test_three_stages_are_written_where_every_input_has_rows(exported: Path, nam
     else:
         assert set(signature.stages.signatures) == STAGES
         assert signature.stages.users_per_run == "many"
-
-
-@pytest.fixture(scope="module", params=MODELS)
-def asked(request: pytest.FixtureRequest, exported: Path) -> Iterator[tuple[str, RankingClient]]:
-    """A model on the native server, and a client without settings for it."""
-    base_path = exported / request.param / "served"
-    with ServerProcess("plain", base_path) as server, RankingClient(server.target, "plain") as it:
-        yield request.param, it
-
-
-def test_a_client_ranks_through_the_server(exported: Path, asked: Any) -> None:
-    name, client = asked
-    for seed in range(3):  # the last request repeats the first, to find its states
-        columns = request(name, ROWS, seed % 2)
-        user = {k: v[0] for k, v in columns.items() if k.startswith("user_")}
-        whole = {k: v for k, v in columns.items() if k in ("temperature", "weights")}
-        items = {k: v for k, v in columns.items() if k not in {*user, *whole}}
-        ranking = client.rank({**user, **whole}, items)
-        for output, value in expected(exported, name, columns, ROWS).items():
-            np.testing.assert_allclose(ranking.outputs[output], value, rtol=1e-4, atol=1e-6)
 
 
 def test_a_load_test_of_the_signature_itself(exported: Path, tmp_path: Path) -> None:

@@ -102,42 +102,29 @@ def _check(off: Server, late: Server, examples: list[bytes], users: int) -> None
     assert late.computed("user") == before + users
 
 
-def test_rows_of_three_users_in_any_order_compute_three_users(off: Server, late: Server) -> None:
-    users = USERS * 20
-    random.Random(1).shuffle(users)
-    _check(off, late, _rows(users), users=3)
+def _named(age: int | None, *words: str) -> dict[str, Any]:
+    return {"user_words": list(words)} | ({} if age is None else {"user_age": age})
 
 
-def test_rows_of_a_user_that_are_not_adjacent_are_found(off: Server, late: Server) -> None:
-    _check(off, late, _rows([USERS[0], USERS[1]] * 4), users=2)
+CASES: dict[str, tuple[list[dict[str, Any]], int]] = {
+    "three users": (USERS * 20, 3),
+    "rows that are not adjacent": ([USERS[0], USERS[1]] * 4, 2),
+    "lists of other lengths": ([_named(1), _named(2, "red"), _named(3, "red", "blue")] * 4, 3),
+    "a long list first": ([_named(4, "red", "blue", "green"), _named(1), _named(2, "red")] * 4, 3),
+    "an additional empty string": ([_named(None, "red"), _named(None, "red", "")] * 4, 2),
+    "one user written in two ways": ([_named(30, "red"), _named(None, "red")] * 4, 1),
+    "users that hardly repeat, scored as rows": ([*USERS, USERS[0], USERS[1]], 0),
+}
 
 
-@pytest.mark.parametrize("lengths", [(0, 1, 2), (3, 0, 1)])
-def test_lists_of_other_lengths_are_the_users_own(
-    off: Server, late: Server, lengths: tuple[int, ...]
-) -> None:
-    words = ["red", "green", "blue"]
-    users = [{"user_age": 1 + n, "user_words": words[:n]} for n in lengths]
-    _check(off, late, _rows(users * 4), users=3)
-
-
-def test_an_additional_empty_string_is_another_user(off: Server, late: Server) -> None:
-    users: list[dict[str, Any]] = [{"user_words": ["red"]}, {"user_words": ["red", ""]}]
-    _check(off, late, _rows(users * 4), users=2)
-
-
-def test_one_user_written_in_two_ways_is_one(off: Server, late: Server) -> None:
-    named = _rows([{"user_age": 30, "user_words": ["red"]}] * 4)
-    by_default = _rows([{"user_words": ["red"]}] * 4)
-    _check(off, late, named + by_default, users=1)
+@pytest.mark.parametrize("case", CASES)
+def test_each_user_is_computed_once(off: Server, late: Server, case: str) -> None:
+    users, computed = CASES[case]
+    _check(off, late, _rows(users), users=computed)
 
 
 def test_identical_items_are_no_obstacle(off: Server, late: Server) -> None:
     _check(off, late, [serialized(user | ITEMS[3]) for user in USERS * 4], users=3)
-
-
-def test_users_that_hardly_repeat_are_scored_as_rows(off: Server, late: Server) -> None:
-    _check(off, late, _rows([*USERS, USERS[0], USERS[1]]), users=0)
 
 
 @settings(max_examples=40, deadline=None)
@@ -193,10 +180,6 @@ def said_by(base_path: Path, *flags: str) -> list[str]:
 def test_the_signature_that_runs_in_place_of_another(base_path: Path, mode: str, runs: str) -> None:
     (said,) = said_by(base_path, f"--example_transcoding={mode}")
     assert f'"serving_default": tf.Examples are read as columns and run by "{runs}"' in said
-
-
-def test_nothing_is_written_if_it_is_off(base_path: Path) -> None:
-    assert said_by(base_path, "--example_transcoding=off") == []
 
 
 def test_the_exports_reason_why_not(base_path: Path, tmp_path: Path) -> None:

@@ -54,46 +54,11 @@ def test_plain_tensorflow_runs_the_new_signatures_from_the_saved_model_alone(
     np.testing.assert_allclose(late(**named)["score"], expected, rtol=tolerance)
 
 
-def test_native_server_scores_the_user_sent_once_equal_to_the_last_bit(
-    client: RankingClient, base_path: Path
-) -> None:
-    assert "columnar_exact" in tf.saved_model.load(str(base_path / "1")).signatures
-    examples = [serialized(USER | item) for item in ITEMS]
-    expected = client.predict_examples(examples).scores
-    np.testing.assert_array_equal(client.rank(USER, ITEMS).scores, expected)
-
-
-def test_native_server_scores_the_same_late(client: RankingClient, expected: Any) -> None:
-    late = client.rank(USER, ITEMS, target="late").scores
-    np.testing.assert_allclose(late, expected, rtol=1e-5)
-
-
 def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClient) -> None:
     user, items = {"user_words": []}, [{"item_id": n} for n in range(5)]
     late = client.rank(user, items, target="late").scores
     examples = [serialized(user | item) for item in items]
     np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
-
-
-def test_recorded_examples_are_also_compared(base_path: Path, tmp_path: Path) -> None:
-    recorded = tmp_path / "recorded"
-    with tf.io.TFRecordWriter(str(recorded)) as writer:
-        for item in ITEMS:
-            writer.write(serialized(USER | item))
-    report = export_saved_model(
-        base_path.parent / "model",
-        tmp_path / "out",
-        user_features=["user_*"],
-        late=True,
-        examples=recorded,
-    )
-    late, stages = report.signatures[0].late, report.signatures[0].stages
-    assert late is not None
-    assert stages is not None
-    assert stages.reuse is not None
-    assert stages.reuse.rows == len(ITEMS)
-    assert late.user_ops > 10
-    assert max(difference["score"] for difference in late.proof.values()) < 1e-5
 
 
 def test_plain_tensorflow_runs_the_three_stages_one_after_the_other(

@@ -123,7 +123,6 @@ def test_a_row_that_names_no_user_is_refused(run: Run, users: int, wrong: int) -
 
 
 Predict = Callable[[str, Columns], Columns]
-PAIR_AGES = np.arange(6) * 13
 
 
 @pytest.fixture(scope="module")
@@ -147,54 +146,6 @@ def predict(base_path: Path) -> Iterator[Predict]:
         yield ask
 
 
-def _pair_user(ages: Any) -> Columns:
-    words = np.array([["red", "blue"]] * len(ages), object)
-    columns = {"user_age": np.array(ages), "user_words": words}
-    return columns | {"user_words/length": np.full(len(ages), 2)}
-
-
-def _pair_items(count: int) -> Columns:
-    items = ITEMS[:count]
-    prices = np.array([item["item_price"] for item in items], np.float32)
-    return {"item_id": np.array([item["item_id"] for item in items]), "item_price": prices}
-
-
-def _states(predict: Predict, users: int, items: int) -> Columns:
-    user = predict("columnar_user", _pair_user(PAIR_AGES[:users]))
-    return user | predict("columnar_item", _pair_items(items))
-
-
-@pytest.mark.parametrize("numbered", [True, False])
-@pytest.mark.parametrize(
-    ("users", "row_to_user"),
-    [
-        (1, [0, 0, 0, 0, 0, 0, 0]),
-        (3, [0, 2, 1, 1, 2, 0, 2]),
-        (3, [2, 0, 1]),
-        (6, [4]),
-        (1, [0]),
-    ],
-)
-def test_each_candidate_is_scored_with_its_user(
-    predict: Predict, users: int, row_to_user: list[int], numbered: bool
-) -> None:
-    rows = len(row_to_user)
-    sent = _states(predict, users, rows) | {"row_to_user": np.array(row_to_user)}
-    if numbered:
-        sent["user_state/row"] = np.arange(users)
-    given = predict("columnar_pair", sent)["score"]
-    assert given.shape == (rows,)
-    for row, user in enumerate(row_to_user):
-        late = predict("columnar_late", _pair_user(PAIR_AGES[[user]]) | _pair_items(rows))["score"]
-        np.testing.assert_allclose(given[row], late[row], rtol=1e-5)
-
-
-def test_one_row_names_the_user_of_all_candidates(predict: Predict) -> None:
-    given = predict("columnar_pair", _states(predict, 3, 7) | {"row_to_user": np.array([2])})
-    late = predict("columnar_late", _pair_user(PAIR_AGES[[2]]) | _pair_items(7))
-    np.testing.assert_allclose(given["score"], late["score"], rtol=1e-5)
-
-
 @pytest.mark.parametrize("users", [1, 3])
 @pytest.mark.parametrize(
     ("wrong", "message"),
@@ -207,7 +158,7 @@ def test_one_row_names_the_user_of_all_candidates(predict: Predict) -> None:
     ],
 )
 def test_mistakes_are_named(predict: Predict, users: int, wrong: Columns, message: str) -> None:
-    sent = _states(predict, users, 7)
+    sent = predict("columnar_user", _user(AGES[:users])) | predict("columnar_item", _items(7))
     sent |= {name: np.array(value) for name, value in wrong.items()}
     with pytest.raises(grpc.RpcError) as error:
         predict("columnar_pair", sent)
