@@ -40,8 +40,7 @@ from colcast.export.report._report import (
 from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._parity import AFFECT, Parity, prove_parse
-from colcast.export.trials._tensor_traffic import read_tensor_traffic
-from colcast.export.trials._traffic import Recorded, read_traffic
+from colcast.export.trials._traffic import Recorded, read_tensor_traffic, read_traffic
 from colcast.export.trials._vocabulary import known_values
 from colcast.export.warmup import EVERY_SERVER, NATIVE_SERVER, write_warmup
 
@@ -113,7 +112,7 @@ class _Export:
                 output=str(target),
                 signatures=tuple(self._measured(folder, converted)),
                 mended_variables=tuple(mended),
-                unused_requests=self._traffic.unused if self._traffic else {},
+                unused_requests=next((one.unused for one in self._traffic.values()), {}),
                 seconds=time.monotonic() - self._start,
             )
             write_report(folder, report)
@@ -127,9 +126,10 @@ class _Export:
         refuse_export(self._source, (new for _, new in names))
         conversions = [add_columnar_signature(meta_graph, old, new) for old, new in names]
         _check_use(conversions, late=options.late, warmup=bool(options.warmup))
-        examples = options.examples
-        self._traffic = _read_traffic(Path(examples), conversions[0]) if examples else None
-        conversions = mark_domains(conversions, options.patterns(), self._traffic)
+        file = options.examples
+        self._traffic = {c.name: _read_traffic(Path(file), c) for c in conversions if file}
+        first = self._traffic.get(conversions[0].name)
+        conversions = mark_domains(conversions, options.patterns(), first)
         impure = find_impure(meta_graph, options.unserved_signatures)
         self._conversions = [replace(c, impurity=impure.get(c.name)) for c in conversions]
         _check_user(self._conversions, late=options.late)
@@ -159,7 +159,8 @@ class _Export:
         """Compares scores, and adds the signatures that compute the user part once."""
         name, options = conversion.name, self._options
         self._progress(f"{name}: finding rows that the model accepts")
-        model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], self._traffic)
+        traffic = self._traffic.get(name)
+        model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], traffic)
         self._progress(f"{name}: comparing scores")
         parity = model.parity()
         self._progress(f"{name}: finding whether its rows are independent")
@@ -245,8 +246,8 @@ def _why_no_late(conversion: Conversion) -> str:
 def _read_traffic(file: Path, conversion: Conversion) -> Recorded:
     if conversion.source_input is None:
         return read_tensor_traffic(file, conversion.features)
-    names = [feature.name for feature in conversion.features]
-    return read_traffic(file, conversion.source_input, names, lists=conversion.context is not None)
+    lists = conversion.context is not None
+    return read_traffic(file, conversion.source_input, conversion.features, lists=lists)
 
 
 def _check_use(conversions: Sequence[Conversion], *, late: bool, warmup: bool) -> None:

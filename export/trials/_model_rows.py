@@ -57,7 +57,7 @@ class ModelRows:
         self._accepts: Accepts = partial(probe.accepts, finitely=bool(self.redrawn))
         self._random = np.random.default_rng(0)
         self.refused, self.refusal = 0, ""
-        batches = traffic.batches(self._features) if traffic else ()
+        batches = [Rows(self._features, rows.cells) for rows in traffic.requests] if traffic else []
         self.recorded = [rows for rows in map(self._accepted_of, batches) if len(rows)]
         self._all_recorded = Rows.joined(self._features, self.recorded)
 

@@ -1,6 +1,5 @@
 """Recorded traffic from a TFRecord file: tf.Examples, or requests with tf.Examples or columns."""
 
-import abc
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 from colcast.client import DecodeError as ParseError
 from colcast.client.messages import parse
-from colcast.export.convert._features import Feature
+from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
 from colcast.export.trials._records import records, tensors
-from colcast.export.trials._rows import FIELDS, Rows
+from colcast.export.trials._rows import FIELDS, Rows, Values
 from google.protobuf.message import DecodeError
 
 MOST_REQUESTS = 1000
@@ -29,22 +28,38 @@ _INPUT_LOGS = ("classify_log", "regress_log", "multi_inference_log")
 _BATCH = 100  # number of single tf.Examples that form a batch
 
 
-class Recorded(abc.ABC):
-    """Recorded requests, of tf.Examples or of tensors."""
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """Recorded requests.
 
+    Attributes:
+      requests: the rows of each request, in recorded order.
+      has_requests: whether the file shows which rows form a request; otherwise `requests` are
+        arbitrary batches.
+      unused: number of requests left out, by reason.
+    """
+
+    requests: tuple[Rows, ...]
     has_requests: bool
     unused: Mapping[str, int]
 
-    @abc.abstractmethod
-    def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        """Yields the rows of each request, with only the given features."""
-
-    @abc.abstractmethod
     def features(self) -> Iterator[list[dict[str, bytes]]]:
         """Yields the serialized features of each row, request by request.
 
         If the file does not show which rows form a request, each row counts as one.
         """
+        for request in self.requests:
+            named = [f for f in request.features if f.kind is not Kind.WHOLE]
+            columns = [(f.name, request.cells[f.name]) for f in named]
+            rows = [
+                {
+                    name: _serialized(found)
+                    for name, of in columns
+                    if (found := of.of_row(row)) is not None
+                }
+                for row in range(len(request))
+            ]
+            yield from [rows] if self.has_requests else [[row] for row in rows]
 
     def constant_features(self) -> tuple[str, ...]:
         """Names of the features that are the same on every row of every request, sorted.
@@ -64,49 +79,25 @@ class Recorded(abc.ABC):
         return tuple(sorted(seen - varying))
 
 
-@dataclasses.dataclass(frozen=True)
-class Traffic(Recorded):
-    """The recorded requests.
-
-    Attributes:
-      requests: the serialized tf.Examples of each request, in recorded order.
-      has_requests: whether the file shows which tf.Examples belong to one request; otherwise
-        `requests` are arbitrary batches.
-      unused: number of requests left out, by reason.
-    """
-
-    requests: tuple[tuple[bytes, ...], ...]
-    has_requests: bool
-    unused: Mapping[str, int] = dataclasses.field(default_factory=dict)
-
-    def __len__(self) -> int:
-        """The number of tf.Examples."""
-        return sum(map(len, self.requests))
-
-    def batches(self, features: Sequence[Feature]) -> Iterator[Rows]:
-        for request in self.requests:
-            yield rows_of(request, features)
-
-    def features(self) -> Iterator[list[dict[str, bytes]]]:
-        for request in self.requests:
-            rows = [_features(serialized) for serialized in request]
-            yield from [rows] if self.has_requests else [[row] for row in rows]
+def _serialized(values: Any) -> bytes:
+    return repr(values.tolist()).encode() if values.dtype == object else bytes(values.tobytes())
 
 
 def read_traffic(
-    file: Path, source_input: str, features: Collection[str], *, lists: bool = False
-) -> Traffic:
+    file: Path, source_input: str, features: Sequence[Feature], *, lists: bool = False
+) -> Recorded:
     """Reads the first records of a TFRecord file; gzipped if its name ends in .gz.
 
     Args:
       file: records of tf.Example, PredictRequest or PredictionLog, all of one kind.
       source_input: the input in which requests carry serialized tf.Examples.
-      features: the names of columns that requests may carry instead.
+      features: the signature's features; requests may carry them as columns instead.
       lists: whether records are ExampleListWithContexts instead of tf.Examples, each a request.
 
     Raises:
       ExportError: the file cannot be read or holds something else.
     """
+    names = [feature.name for feature in features]
     requests: list[tuple[bytes, ...]] = []
     singles: list[bytes] = []
     unused: Counter[str] = Counter()
@@ -123,14 +114,14 @@ def read_traffic(
                 raise ExportError(f"{name} is not a tf.Example, PredictRequest or PredictionLog")
             singles.append(record)
             found = []
-        elif reason := why_unused(inputs, features, inputs):
+        elif reason := _why_unused(inputs, names, inputs):
             unused[reason] += 1
             continue
         elif source_input in inputs:
             carried = tuple(tf.make_ndarray(inputs[source_input]).reshape(-1).tolist())
             found = [_examples_of_list(one, name) for one in carried] if lists else [carried]
         else:
-            found = [_rows_of_columns(inputs, features, name)]
+            found = [_rows_of_columns(inputs, names, name)]
         requests += filter(None, found)
         unused[_NO_CANDIDATES] += sum(not request for request in found)
         if len(requests) >= MOST_REQUESTS or len(singles) == MOST_REQUESTS * _BATCH:
@@ -141,7 +132,71 @@ def read_traffic(
         only = f"request to compare, only {unused_text(+unused)}"
         raise ExportError(f"{file} has no {only if +unused else 'records'}")
     batches = tuple(tuple(singles[i : i + _BATCH]) for i in range(0, len(singles), _BATCH))
-    return Traffic(tuple(requests) or batches, has_requests=bool(requests), unused=+unused)
+    rows = tuple(rows_of(each, features) for each in requests or batches)
+    return Recorded(rows, has_requests=bool(requests), unused=+unused)
+
+
+def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> Recorded:
+    """Reads the first requests of a TFRecord file that have all inputs of a signature.
+
+    Args:
+      file: PredictRequest or PredictionLog records; gzipped if its name ends in .gz.
+      features: the signature's inputs.
+
+    Raises:
+      ExportError: the file cannot be read, no request has these inputs, or a value does not fit its
+        input.
+    """
+    requests, others, unused = list[Rows](), set[str](), Counter[str]()
+    names = [feature.name for feature in features]
+    by_row = [feature.name for feature in features if feature.kind is not Kind.WHOLE]
+    for number, record in enumerate(records(file)):
+        inputs = recorded_inputs(record) or {}
+        missing = sorted(name for name in names if name not in inputs)
+        if missing:
+            others.update(missing)
+        elif reason := _why_unused(inputs, names, by_row):
+            unused[reason] += 1
+        else:
+            columns = {f.name: np.asarray(tf.make_ndarray(inputs[f.name])) for f in features}
+            requests.append(
+                _of_columns(f"the request in record {number} of {file}", columns, features)
+            )
+        if len(requests) == MOST_REQUESTS:
+            break
+    if not requests and unused:
+        raise ExportError(f"{file} has no request to compare, only {unused_text(unused)}")
+    if not requests:
+        raise ExportError(
+            f"no record of {file} is a PredictRequest or PredictionLog with all inputs of the"
+            f" signature; missing are {', '.join(sorted(others)) or 'records'}"
+        )
+    return Recorded(tuple(requests), has_requests=True, unused=unused)
+
+
+def _of_columns(request: str, columns: Mapping[str, Any], features: Sequence[Feature]) -> Rows:
+    """A request's rows; a column of one row applies to all rows."""
+    by_row = [feature.name for feature in features if feature.kind is not Kind.WHOLE]
+    rows = max((len(columns[name]) for name in by_row if columns[name].ndim), default=0)
+    values: dict[str, list[Values]] = {}
+    for feature in features:
+        name, column = feature.name, columns[feature.name]
+        expected = tf.TensorShape(feature.columns[0].shape)
+        if not expected.is_compatible_with(column.shape) or column.dtype != feature.numpy_dtype:
+            raise ExportError(
+                f"input {name!r} of {request} is {column.dtype} {list(column.shape)}, expected"
+                f" {feature.dtype} {expected}"
+            )
+        if feature.kind is Kind.WHOLE:
+            values[name] = [column.reshape(-1).tolist()] * rows
+            continue
+        if len(column) not in (1, rows):
+            raise ExportError(
+                f"input {name!r} of {request} has {len(column)} rows, expected 1 or {rows}"
+            )
+        each = [row.reshape(-1).tolist() for row in column[:, np.newaxis]]
+        values[name] = each * rows if len(column) == 1 else each
+    return Rows.of(features, values)
 
 
 def unused_text(unused: Mapping[str, int]) -> str:
@@ -202,7 +257,7 @@ def recorded_inputs(record: bytes) -> Any:
     return tensors(inputs) if inputs else None
 
 
-def why_unused(
+def _why_unused(
     inputs: Mapping[str, Any], features: Collection[str], by_row: Collection[str]
 ) -> str | None:
     """Why a request is left out: several users, other domains, no candidates; None if it is not.

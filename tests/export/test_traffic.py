@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from colcast.client.tfrecord import _masked_crc32c
 from colcast.export import ExportError, export_saved_model
+from colcast.export.convert._features import Feature, Kind
 from colcast.export.report._recorded import read_report
 from colcast.export.trials._records import records
 from colcast.export.trials._traffic import examples_of, read_traffic
@@ -116,17 +117,20 @@ def log_of(kind: str, *rows: bytes) -> prediction_log_pb2.PredictionLog:
     return log
 
 
+FEATURES = [Feature(name, Kind.FIXED_LEN, "int64") for name in ("user_age", "movie")]
+USER_AND_MOVIES = {"user_age": [20, 20], "movie": [1, 2]}
+
+
 @pytest.mark.parametrize("kind", ["classify", "regress", "multi_inference"])
 @pytest.mark.parametrize("others", [[], REQUESTS])
 def test_logs_of_classify_and_similar_calls_are_requests_of_their_examples(tmp_path, kind, others):
     rows = (example(user_age=20, movie=1), example(user_age=20, movie=2))
-    traffic = read_traffic(
-        record(tmp_path / "traffic", log_of(kind, *rows), *others), "examples", ()
-    )
+    file = record(tmp_path / "traffic", log_of(kind, *rows), *others)
+    traffic = read_traffic(file, "examples", FEATURES)
     assert traffic.has_requests
     assert len(traffic.requests) == 1 + len(others)
-    (found, *_) = traffic.requests
-    assert [*map(tf.train.Example.FromString, found)] == [*map(tf.train.Example.FromString, rows)]
+    columns = traffic.requests[0].columns()
+    assert {name: column.tolist() for name, column in columns.items()} == USER_AND_MOVIES
 
 
 def test_a_logged_context_is_part_of_every_example(tmp_path):
@@ -135,11 +139,8 @@ def test_a_logged_context_is_part_of_every_example(tmp_path):
     given.context.ParseFromString(example(user_age=20))
     for movie in (1, 2):
         given.examples.add().ParseFromString(example(movie=movie))
-    (found,) = read_traffic(record(tmp_path / "traffic", log), "examples", ()).requests
-    expected = [example(user_age=20, movie=movie) for movie in (1, 2)]
-    assert [*map(tf.train.Example.FromString, found)] == [
-        *map(tf.train.Example.FromString, expected)
-    ]
+    (found,) = read_traffic(record(tmp_path / "traffic", log), "examples", FEATURES).requests
+    assert {name: c.tolist() for name, c in found.columns().items()} == USER_AND_MOVIES
 
 
 SEVERAL_USERS = {"user_age": [70, 20], "movie": [1, 2], "row_to_user": np.array([1, 0])}
