@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import tensorflow as tf
 from colcast.export.rows._entries import reduced
 from colcast.export.rows._facts import (
     FILLED,
@@ -40,7 +41,12 @@ def gather(op: Op) -> Fact:
         return Fact("size", (dim(len(kept)),) if ids.axes else (), sizes=kept)
     if op.type == "ResourceGather":  # of a variable, which the output's static shape describes
         require(table.kind == "fixed" and not batched, "rows choose the table")
-        table = declared([None, *op.operation.outputs[0].shape[len(ids.axes) :]], op.name)
+        shape, handle = op.operation.outputs[0].shape, op.operation.inputs[0].op
+        if shape.rank is None and handle.type == "VarHandleOp":
+            table = declared(tf.TensorShape(handle.get_attr("shape")), op.name)
+        else:
+            require(shape.rank is not None, "the rank of the table is unknown")
+            table = declared([None, *shape[len(ids.axes) :]], op.name)
     number %= len(table.axes)
     batched += len(ids.axes) if batched < 0 else 0
     made = (*table.axes[:number], *ids.axes[batched:], *table.axes[number + 1 :])
