@@ -544,10 +544,11 @@ TEST_F(HttpServerTest, OneConnectionTooManyIsTurnedAway) {
   options.max_connections = 1;
   Start(options);
   Client first(*server_);
-  first.Send("GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
-  first.ReadUntil("GET ");
+  first.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::shared_ptr<Exchange> exchange = waiting_.get_future().get();  // an idle one could go
   Client second(*server_);
   EXPECT_NE(second.ReadAll().find("503 Service Unavailable"), std::string::npos);
+  exchange->Answer({});
 }
 
 TEST_F(HttpServerTest, AClientThatHungUpIsNoticed) {
