@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from colcast.client import encode_predict_request
+from colcast.client import encode_predict_request, wire
 
 from ..models import Expected
 from ..models._model import Row
@@ -75,6 +75,16 @@ def cases_of(
         for asked in _asked(exported, sizes, seed)
         for case in _cases(exported, original, asked, item_key)
     ]
+
+
+def with_wide_list(model: str, good: Case, values: int) -> bytes:
+    """A columnar request whose first list has one value on the wire and `values` by its shape."""
+    name = next(name for name in good.inputs if name.endswith("/length")).removesuffix("/length")
+    inputs = {other: value for other, value in good.inputs.items() if other != name}
+    shape = b"".join(wire.field(2, b"\x08" + wire.varint(size)) for size in (1, values))
+    tensor = b"\x08\x09" + wire.field(2, shape) + wire.field(10, b"\x01")  # DT_INT64, int64_val
+    head = encode_predict_request(model, "columnar", inputs)
+    return head + wire.field(2, wire.field(1, name.encode()) + wire.field(2, tensor))
 
 
 def items_of(exported: Exported, seed: int = 0) -> list[Row]:

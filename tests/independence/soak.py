@@ -26,7 +26,6 @@ from typing import Any
 import grpc
 import numpy as np
 import pandas as pd
-from colcast.client import encode_predict_request
 from colcast.items import build_row_delta, build_table
 from colcast.items._variables import variables_of
 from colcast.loadtest.measure.meters import ProcessMeter
@@ -37,7 +36,7 @@ from tensorflow_serving.apis import model_service_pb2_grpc as model_grpc
 from ..models import RANKING
 from ..server.metrics_page import status
 from ..waiting import wait_until
-from .cases import Case, cases_of
+from .cases import Case, cases_of, with_wide_list
 from .exported import Exported, Outputs, difference
 from .hammer import METHOD, TOLERANCE
 from .servers import available, serve
@@ -184,7 +183,7 @@ def _rude(server: ServerProcess, good: Case, seed: int) -> Callable[[int], None]
         lambda: call(good.message, 0.001),
         lambda: call(good.message, 5, cancel=True),
         lambda: call(damaged(), 5),
-        lambda: call(_repeated(good, 1 << 20), 5),
+        lambda: call(with_wide_list(RELOADED, good, 1 << 20), 5),
     ]
 
     def step(number: int) -> None:
@@ -195,28 +194,6 @@ def _rude(server: ServerProcess, good: Case, seed: int) -> Callable[[int], None]
         COUNTS["rude rounds"] += 1
 
     return step
-
-
-def _repeated(good: Case, values: int) -> bytes:
-    """A request whose first list has one value on the wire and `values` by its shape."""
-    name = next(name for name in good.inputs if name.endswith("/length")).removesuffix("/length")
-    inputs = {k: v for k, v in good.inputs.items() if k != name}
-    head = encode_predict_request(RELOADED, "columnar", inputs)
-
-    def field(number: int, value: bytes) -> bytes:
-        return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-    shape = b"".join(field(2, b"\x08" + _varint(size)) for size in (1, values))
-    tensor = b"\x08\x09" + field(2, shape) + field(10, _varint(1))  # DT_INT64, int64_val
-    return head + field(2, field(1, name.encode()) + field(2, tensor))
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def _run(server: ServerProcess, minutes: float, tasks: Any, clients: list[_Checker]) -> list[float]:

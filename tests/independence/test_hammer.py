@@ -5,18 +5,20 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import predict_pb2
 
 from ..models import SERVED, Expected, build
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
-from .cases import Case, cases_of
+from .cases import Case, cases_of, with_wide_list
 from .conftest import ANSWERS, EACH, Models
 from .exported import Exported
-from .hammer import Tally, busy, hammer
+from .hammer import METHOD, Tally, busy, hammer
 from .servers import serve
 
 pytestmark = pytest.mark.timeout(3600 if ANSWERS else 900)
@@ -40,6 +42,36 @@ def test_every_answer_is_the_original_models(
         elif exported.model.expected is Expected.INTERACTING:
             assert _sum(server, "joined_requests", name) == 0, name
             assert _sum(server, "divided_requests", name) == 0, name
+
+
+def test_a_request_that_asks_for_a_wide_list_leaves_no_memory(
+    exported: Callable[[str], Exported], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buffers for the ids of 4 million values, and for 100,000 tf.Examples, do not stay."""
+    monkeypatch.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+    name = "masked_attention"
+    cases = {case.format: case for case in cases_of(exported(name), (2,))}
+    examples = predict_pb2.PredictRequest.FromString(cases["examples"].message)
+    (strings,) = examples.inputs.values()
+    strings.string_val[:] = list(strings.string_val) * 50_000
+    strings.tensor_shape.dim[0].size = 100_000
+    large = (with_wide_list(name, cases["columnar"], 1 << 22), examples.SerializeToString())
+    usual = [case.message for case in cases.values() if case.format != "rest"]
+    with (
+        serve([exported(name)], "one worker", tmp_path) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        predict = channel.unary_unary(METHOD)
+
+        def anonymous() -> float:
+            for message in usual * 10:
+                predict(message, timeout=120)
+            return Metrics(server).value(":colcast:anonymous_memory_bytes")
+
+        before = anonymous()
+        for message in large:
+            assert predict.future(message, timeout=120).code() is grpc.StatusCode.OK
+        assert anonymous() - before < 8 << 20
 
 
 def _complaints(expected: Expected, variant: str, kind: str, tally: Tally) -> list[str]:
