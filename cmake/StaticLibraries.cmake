@@ -2,12 +2,12 @@
 # wheel exports symbols with the same names (BoringSSL, zlib, protobuf, abseil). Because the
 # executable links them statically and exports none, neither side uses the other's symbols.
 set(archives nghttp2 protobuf ssl crypto z)
-file(GLOB libcrypto /usr/lib/*/pkgconfig/libcrypto.pc)
-file(STRINGS ${libcrypto} zstd REGEX "-lzstd")
+set(libraries ${CMAKE_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+file(STRINGS ${libraries}/pkgconfig/libcrypto.pc zstd REGEX "-lzstd")
 if(zstd)  # from Debian 13 on
   list(APPEND archives zstd)
 endif()
-file(GLOB absl_archives /usr/lib/*/libabsl_*.a)
+file(GLOB absl_archives ${libraries}/libabsl_*.a)
 if(NOT absl_archives)
   message(FATAL_ERROR "libabsl-dev's archives not found; scripts/setup.sh installs them")
 endif()

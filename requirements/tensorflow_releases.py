@@ -5,9 +5,12 @@ RELEASES = ("2.20.0", "2.21.0")
 
 def dynamic_metadata(field: str, settings: dict[str, str]) -> dict[str, list[str]]:
     """The extras of colcast-server, for scikit-build-core."""
+    releases, arm64 = f">={RELEASES[0]},<={RELEASES[-1]}", "platform_machine == 'aarch64'"
+    whole = f"tensorflow{releases}"
     return {
-        extra: [f"{name}>={RELEASES[0]},<={RELEASES[-1]}"]
-        for extra, name in (("cpu", "tensorflow-cpu"), ("tensorflow", "tensorflow"))
+        # There is no tensorflow-cpu for ARM64.
+        "cpu": [f"tensorflow-cpu{releases}; {arm64.replace('==', '!=')}", f"{whole}; {arm64}"],
+        "tensorflow": [whole],
     }
 
 

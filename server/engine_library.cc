@@ -43,8 +43,13 @@ std::string NeededTensorFlow(const std::vector<std::string>& releases) {
   }
   // Both distributions may be installed. They overwrite each other's files, so removing one damages
   // the other; the command removes both.
-  return needed + ": pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cpu==" +
-         releases.back();
+#ifdef __aarch64__
+  const std::string name = "tensorflow";  // there is no tensorflow-cpu for ARM64
+#else
+  const std::string name = "tensorflow-cpu";
+#endif
+  return needed + ": pip uninstall -y tensorflow tensorflow-cpu; pip install " + name +
+         "==" + releases.back();
 }
 
 Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,

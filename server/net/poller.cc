@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -80,6 +81,12 @@ bool Poller::Poll(Clock::time_point until) {
   } else {
     const timespec time = TimeUntil(until);
     count = epoll_pwait2(epoll_, events.data(), most, &time, nullptr);
+    if (count < 0 && errno == ENOSYS) {  // before Linux 5.11, and in emulators
+      constexpr int64_t kMillisecond = 1'000'000;
+      const int64_t part = (time.tv_nsec + kMillisecond - 1) / kMillisecond;
+      const int64_t whole = std::min<int64_t>(time.tv_sec, 1'000'000) * 1000;
+      count = epoll_wait(epoll_, events.data(), most, static_cast<int>(whole + part));
+    }
   }
   if (waits) waiting_.fetch_sub(1, std::memory_order_relaxed);
   turns_.fetch_add(1, std::memory_order_relaxed);

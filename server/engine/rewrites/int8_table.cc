@@ -1,6 +1,8 @@
 #include "server/engine/rewrites/int8_table.h"
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -11,18 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-// Enable newer instructions for individual functions, because the engine must run on every CPU that
-// TensorFlow's wheel supports.
-#define COLCAST_AVX2 __attribute__((target("avx2,fma")))
-#define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
-
 namespace colcast::engine {
 namespace {
 
 using tensorflow::core::RefCountPtr;
-
-// The mask of all lanes. GCC warns about uninitialized values in instructions without a mask.
-constexpr __mmask16 kAll = 0xffff;
 
 float ScaleOf(const char* row) {
   uint16_t half;
@@ -52,6 +46,15 @@ void SumAny(const Rows& rows, int64_t columns, float* sums) {
   }
 }
 
+#ifdef __x86_64__
+// Enable newer instructions for individual functions, because the engine must run on every CPU that
+// TensorFlow's wheel supports.
+#define COLCAST_AVX2 __attribute__((target("avx2,fma")))
+#define COLCAST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+// The mask of all lanes. GCC warns about uninitialized values in instructions without a mask.
+constexpr __mmask16 kAll = 0xffff;
+
 COLCAST_AVX2 void SumAvx2(const Rows& rows, float* sums) {
   __m256 sum = _mm256_setzero_ps();
   for (const int64_t id : rows.ids) {
@@ -79,11 +82,13 @@ COLCAST_AVX512 void SumAvx512(const Rows& rows, float* sums) {
   }
   for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(sums + 16 * v, sum[v]);
 }
+#endif
 
 // Sums whole rows; `rows` begins at the table's first byte.
-void SumWith(Instructions instructions, Rows rows, int64_t width, float* sums) {
+void SumWith([[maybe_unused]] Instructions instructions, Rows rows, int64_t width, float* sums) {
   rows.first_column += Int8Rows::kScaleBytes;
   int64_t column = 0;
+#ifdef __x86_64__
   const auto take = [&](auto sum, int64_t columns) {
     for (; column + columns <= width; column += columns) {
       sum(rows, sums + column);
@@ -96,16 +101,21 @@ void SumWith(Instructions instructions, Rows rows, int64_t width, float* sums) {
     take(SumAvx512<1>, 16);
   }
   if (instructions != Instructions::kAny) take(SumAvx2, 8);
+#endif
   if (column < width) SumAny(rows, width - column, sums + column);
 }
 
 }  // namespace
 
 Instructions WidestInstructions() {
+#ifdef __x86_64__
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Instructions::kAny;
   const bool is_512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return is_512 ? Instructions::kAvx512 : Instructions::kAvx2;
+#else
+  return Instructions::kAny;  // the compiler makes NEON instructions of SumAny()
+#endif
 }
 
 Int8Table::Int8Table(const float* values, int64_t rows, int64_t width, Int8Rows packed,

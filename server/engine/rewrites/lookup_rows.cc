@@ -1,13 +1,19 @@
 #include "server/engine/rewrites/lookup_rows.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 namespace colcast::engine {
 namespace {
+
+// As many floats as a register holds: of AVX, which TensorFlow's wheel needs on x86, or of NEON.
+#ifdef __AVX__
+constexpr int kFloats = 8;
+#else
+constexpr int kFloats = 4;
+#endif
+typedef float Floats __attribute__((vector_size(kFloats * sizeof(float))));
 
 // A width known at compile time avoids a call of memcpy(); kWidth 0 allows any width.
 template <size_t kWidth>
@@ -19,18 +25,19 @@ void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, 
   }
 }
 
-// Sums kVectors * 8 columns; `weights` may be null.
-template <int kVectors>
+// Sums kColumns columns; `weights` may be null.
+template <int kColumns>
 void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
                 const float* weights, float* sums) {
-  __m256 partial[4][kVectors];
-  for (auto& vectors : partial) std::fill_n(vectors, kVectors, _mm256_setzero_ps());
-  const auto add = [&](size_t i, __m256* to) {
+  constexpr int kVectors = kColumns / kFloats;
+  Floats partial[4][kVectors] = {};
+  const auto add = [&](size_t i, Floats* to) {
     const float* const row = table + ids[i] * width;
     for (int v = 0; v < kVectors; ++v) {
-      __m256 values = _mm256_loadu_ps(row + 8 * v);
-      if (weights != nullptr) values = _mm256_mul_ps(values, _mm256_set1_ps(weights[i]));
-      to[v] = _mm256_add_ps(to[v], values);
+      Floats values;
+      std::memcpy(&values, row + kFloats * v, sizeof(values));
+      if (weights != nullptr) values *= weights[i];
+      to[v] += values;
     }
   };
   // Uses the order of Eigen's InnerMostDimPreserver: four partial sums for 16 values or more.
@@ -41,22 +48,20 @@ void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
   }
   if (by_fours > 0) {
     for (int p = 1; p < 4; ++p) {
-      for (int v = 0; v < kVectors; ++v) {
-        partial[0][v] = _mm256_add_ps(partial[0][v], partial[p][v]);
-      }
+      for (int v = 0; v < kVectors; ++v) partial[0][v] += partial[p][v];
     }
   }
   for (size_t i = by_fours; i < count; ++i) add(i, partial[0]);
-  for (int v = 0; v < kVectors; ++v) _mm256_storeu_ps(sums + 8 * v, partial[0][v]);
+  std::memcpy(sums, partial[0], sizeof(partial[0]));
 }
 
 void Sum(const float* table, size_t width, absl::Span<const int64_t> ids, const float* weights,
          float* sums) {
   size_t column = 0;
   for (; column + 16 <= width; column += 16) {
-    SumColumns<2>(table + column, width, ids, weights, sums + column);
+    SumColumns<16>(table + column, width, ids, weights, sums + column);
   }
-  if (column < width) SumColumns<1>(table + column, width, ids, weights, sums + column);
+  if (column < width) SumColumns<8>(table + column, width, ids, weights, sums + column);
 }
 
 template <size_t kWidth>
@@ -122,13 +127,9 @@ void DivideRows(size_t width, absl::Span<const float> weights, int64_t rows, Out
   const size_t count = weights.size() / rows;
   for (int64_t i = 0; i < rows; ++i) {
     const auto own = weights.subspan(i * count, count);
-    const __m256 number =
-        _mm256_set1_ps(std::max(1.0f, std::accumulate(own.begin(), own.end(), 0.0f)));
+    const float number = std::max(1.0f, std::accumulate(own.begin(), own.end(), 0.0f));
     auto* const row = reinterpret_cast<float*>(output.begin + i * output.stride);
-    for (size_t column = 0; column < width; column += 8) {
-      const __m256 sums = _mm256_loadu_ps(row + column);
-      _mm256_storeu_ps(row + column, _mm256_div_ps(sums, number));
-    }
+    for (size_t column = 0; column < width; ++column) row[column] /= number;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "server/engine/rewrites/packed_product_op.h"
 
+#ifdef __x86_64__
 #include <immintrin.h>
 
 #include <algorithm>
@@ -233,6 +234,15 @@ REGISTER_KERNEL_BUILDER(Name("ColcastBfloat16Product").Device(tensorflow::DEVICE
                         Bfloat16ProductOp);
 
 }  // namespace
+}  // namespace colcast::engine
+
+#endif
+
+namespace colcast::engine {
+
+#ifndef __x86_64__
+bool HasBfloat16Products() { return false; }
+#endif
 
 const char* Bfloat16ProductOpName() { return "ColcastBfloat16Product"; }
 

@@ -45,7 +45,8 @@ struct ProductBlock {
   uint16_t masks[kVectors];    // bits of the columns that exist
 };
 
-// Whether this CPU has the instructions that everything else in this file needs.
+// Whether this CPU has the instructions that everything else in this file needs. Except for the
+// op's name, builds for other processors than x86 contain nothing else of it.
 bool HasBfloat16Products();
 
 class Bfloat16Weights {
