@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from ..models import RANKING
 from ..waiting import wait_until
 from .cases import cases_of
 from .exported import Exported
-from .hammer import Tallies, Tally, hammer
+from .hammer import TOLERANCE, Tallies, Tally, hammer
 from .servers import VARIANTS, available, reloading, serve
 
 _POLL = "--file_system_poll_wait_seconds=1"
@@ -32,6 +33,9 @@ def main() -> None:
         "--reload-seconds", type=float, default=0, help="seconds between new versions; 0 for none"
     )
     parser.add_argument("--seed", type=int, default=0, help="draws other requests")
+    parser.add_argument(
+        "--tolerance", type=float, default=TOLERANCE, help="fails if an answer differs by more"
+    )
     args = parser.parse_args()
     tf.config.threading.set_intra_op_parallelism_threads(1)  # as in the server, for equal bits
     every, began = Tally(), time.monotonic()
@@ -47,8 +51,10 @@ def main() -> None:
                     every.merge(tally)
     print(
         f"{every.answers} answers, {every.wrong} wrong, {every.inexact} inexact,"
-        f" {every.refused.total()} refused, {time.monotonic() - began:.0f} s"
+        f" {every.refused.total()} refused, largest difference {every.largest:.1e},"
+        f" {time.monotonic() - began:.0f} s"
     )
+    sys.exit(every.largest > args.tolerance)
 
 
 def _hammered(exported: Exported, args: argparse.Namespace, scratch: Path) -> Iterator[Tallies]:

@@ -40,7 +40,7 @@ class Tally:
       inexact: the number of answers that differ only in rounding, though the format promises the
     original's bits.
       refused: the number of requests that got an error, by code and message.
-      largest: the largest relative difference of a wrong answer.
+      largest: the largest relative difference of any answer.
       shown: the first wrong answer.
     """
 
@@ -54,9 +54,9 @@ class Tally:
     def add(self, case: Case, given: Outputs) -> None:
         self.answers += 1
         apart = difference(case.expected, given)
+        self.largest = max(self.largest, apart)
         if apart > TOLERANCE:
             self.wrong += 1
-            self.largest = max(self.largest, apart)
             self.shown = self.shown or f"{_brief(given)}, expected {_brief(case.expected)}"
         elif case.exact and not _same_bits(case.expected, given):
             self.inexact += 1
