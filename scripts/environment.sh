@@ -3,6 +3,10 @@
 
 PYTHON=${PYTHON:-python3}
 
+# Downloads TensorFlow's wheel for ARM64, for which there is no tensorflow-cpu.
+TENSORFLOW_FOR_ARM64=(.venv/bin/python -m pip -qq --disable-pip-version-check install --no-deps --no-compile
+  --only-binary :all: --platform manylinux_2_17_aarch64 --platform manylinux_2_27_aarch64)
+
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 

@@ -1,6 +1,6 @@
 """Ranks items for every user of a table, with Ray Data: Parquet in, Parquet out.
 
-    cd build/wheels && pip install tensorflow-cpu==2.20.0 ./colcast_server-*.whl \
+    cd build/wheels && pip install tensorflow-cpu==2.20.0 ./colcast_server-*$(uname -m).whl \
         "$(echo ./colcast-*.whl)[ray]"
     python score_users.py --model-base-path models/movies --users users/ --user-key user_id \
         --items items.parquet --item-key movie_id --output ranked/ --workers 4

@@ -16,8 +16,13 @@ rm -rf "$folder"
 mkdir -p "$folder"
 say "wheels"
 scripts/wheels.sh --all "$folder"
-say "ARM64"
-scripts/check_arm64.sh
+if [ -x build/arm64/server/bin/colcast_model_server ]; then
+  say "wheel for ARM64"
+  scripts/arm64.sh
+  scripts/wheels.sh --arm64 "$folder"
+else
+  say "no wheel for ARM64: make arm64 builds it"
+fi
 say "image"
 scripts/release/image.sh "$folder/colcast-server-$version.oci.tar" || [ $? = 3 ]
 say "bill of materials, notes, sums"
