@@ -12,7 +12,7 @@ from colcast.export.cut._late_report import FrontierTensor, LateReport
 from colcast.export.cut._observed import Observed
 from colcast.export.cut._products import Products
 from colcast.export.cut._timing import op_times
-from colcast.export.cut._write_late import MOST_GATHERED_BYTES, write_late
+from colcast.export.cut._write_late import write_late
 from colcast.export.graph._colours import FREE, PAIR, USER, Colours
 from colcast.export.graph._comparison import Differences
 from colcast.export.graph._emitter import add_nodes, import_nodes
@@ -143,7 +143,6 @@ def add_late_signature(
     *,
     late_signature: str = "columnar_late",
     least_gain: float = -math.inf,
-    most_gathered_bytes: int = MOST_GATHERED_BYTES,
 ) -> LateReport:
     """Adds a signature that computes the user part of a model once per request.
 
@@ -158,8 +157,6 @@ def add_late_signature(
             split, and the proof allows no difference.
         late_signature: the name of the new signature.
         least_gain: the share of the op time that the new signature must save.
-        most_gathered_bytes: how many bytes of weights may be gathered if user and item rows of a
-            kernel interleave.
 
     Returns:
         The report: which ops moved, which did not and why, and the differences in the proof.
@@ -171,7 +168,7 @@ def add_late_signature(
     """
     session, signature = observed.session, observed.signature
     _check_free(meta_graph, late_signature)
-    late, products = write_late(observed, late_signature, most_gathered_bytes=most_gathered_bytes)
+    late, products = write_late(observed, late_signature)
     new, added = late.finish(signature), late.added()
     import_nodes(session.graph, added)
     summary = _Summary(observed.graph, observed.colours, late, added)

@@ -22,6 +22,7 @@ from colcast.export.graph._sessions import Array
 Group = tuple[str, ...]
 _USER: Group = (USER,)
 _NOT_FINITE = "NaN or infinite values reach a product with a Relu, which the model makes 0"
+_MOST_GATHERED_BYTES = 256 << 20  # bytes of weights that are gathered if kernel rows interleave
 _Rows = tuple[str, bool, bytes]  # a kernel, whether it is transposed, and which of its rows
 
 
@@ -62,7 +63,6 @@ class Products:
         late: LateGraph,
         splits: Splits,
         fused: Fused,
-        most_gathered_bytes: int,
         kernel_rows: Mapping[_Rows, str],
     ) -> None:
         """Prepares to write products.
@@ -71,13 +71,12 @@ class Products:
             late: the graph to which products are written.
             splits: tensors split by domain.
             fused: products whose inputs must be finite.
-            most_gathered_bytes: how many bytes of kernel rows may be gathered.
             kernel_rows: kernel rows that were written earlier.
         """
         self._late = late
         self._splits = splits
         self._fused = fused
-        self._bytes_left = most_gathered_bytes
+        self._bytes_left = _MOST_GATHERED_BYTES
         self._found: dict[str, Product] = {}
         self.names: list[str] = []
         self.refused: dict[str, str] = {}

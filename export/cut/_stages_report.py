@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from colcast.export.cut._late_report import grouped, listed
@@ -11,8 +11,6 @@ from colcast.export.rows._independence import Independence
 
 Row = Mapping[str, bytes]
 """The serialized features of a tf.Example by name."""
-
-_LISTED = 5  # how many features to list as reasons for new items
 
 
 @dataclass(frozen=True)
@@ -24,25 +22,18 @@ class Reuse:
         users_found: number of requests whose user was in an earlier request.
         rows: number of candidates in all requests.
         items_found: number of candidates whose item had been scored before, in any request.
-        made_new: for each item feature, the number of rows that missed only because of it: they
-            differ from an earlier row in no other feature.
     """
 
     requests: int
     users_found: int
     rows: int
     items_found: int
-    made_new: Mapping[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
-        text = (
+        return (
             f"in the recorded requests, {_share(self.users_found, self.requests)} of users and"
             f" {_share(self.items_found, self.rows)} of item rows had been seen before"
         )
-        if self.made_new:
-            name, rows = next(iter(self.made_new.items()))
-            text += f"; {name} alone made {_share(rows, self.rows)} of rows miss"
-        return text
 
 
 def count_reuse(
@@ -55,37 +46,18 @@ def count_reuse(
         user: names of the user's features.
         items: names of the items' features.
     """
-    users: set[int] = set()
-    seen: set[int] = set()
-    seen_without: dict[str, set[int]] = {name: set() for name in items}
-    counted: Counter[str] = Counter()
-    made_new: Counter[str] = Counter()
+    users, items_seen, counted = set[int](), set[int](), Counter[str]()
     for rows in requests:
         counted["requests"] += 1
-        counted["users_found"] += _is_known(users, _key(rows[0], user))
+        counted["users_found"] += _is_known(users, rows[0], user)
         for row in rows:
             counted["rows"] += 1
-            key = _key(row, items)
-            found = _is_known(seen, key)
-            counted["items_found"] += found
-            for name in items:
-                # Whether an earlier row was equal except for this feature.
-                known = _is_known(seen_without[name], key ^ hash((name, row.get(name))))
-                made_new[name] += known and not found
-    most = {name: rows for name, rows in made_new.most_common(_LISTED) if rows}
-    return Reuse(
-        counted["requests"], counted["users_found"], counted["rows"], counted["items_found"], most
-    )
+            counted["items_found"] += _is_known(items_seen, row, items)
+    return Reuse(**{each.name: counted[each.name] for each in fields(Reuse)})
 
 
-def _key(row: Row, names: Collection[str]) -> int:
-    key = 0
-    for name in names:
-        key ^= hash((name, row.get(name)))
-    return key
-
-
-def _is_known(seen: set[int], key: int) -> bool:
+def _is_known(seen: set[int], row: Row, names: Collection[str]) -> bool:
+    key = hash(frozenset((name, row.get(name)) for name in names))
     known = key in seen
     seen.add(key)
     return known
@@ -163,11 +135,7 @@ class StagesReport:
         return self.states.get(ITEM, ())
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON; `user_states` and `item_states` repeat entries of `states`."""
-        values = {key: value for key, value in asdict(self).items() if key != "independence"}
-        for domain in (USER, ITEM):
-            values[f"{domain}_states"] = values["states"].get(domain, ())
-        return values
+        return {key: value for key, value in asdict(self).items() if key != "independence"}
 
     def lines(self) -> list[str]:
         """The report for a console, one string per line."""

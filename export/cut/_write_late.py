@@ -125,8 +125,6 @@ def _runs(tensors: Sequence[str], of_user: Callable[[str], bool]) -> list[tuple[
     return [(key, list(run)) for key, run in itertools.groupby(tensors, of_user)]
 
 
-MOST_GATHERED_BYTES = 256 << 20
-
 Rule = Callable[[NodeDef], bool]  # writes an item-side node and returns True, or returns False
 
 _RULES = (_broadcast, _concat, _pack, _add_n)
@@ -134,11 +132,7 @@ _EXACT_RULES = (_broadcast_exactly, _concat, _pack)
 
 
 def write_late(
-    observed: Observed,
-    prefix: str,
-    *,
-    domains: Colours | None = None,
-    most_gathered_bytes: int = MOST_GATHERED_BYTES,
+    observed: Observed, prefix: str, *, domains: Colours | None = None
 ) -> tuple[LateGraph, Products]:
     """Writes the late graph's nodes.
 
@@ -148,16 +142,13 @@ def write_late(
         domains: the nodes' colours by domain, if stages will be cut from the graph: products are
             then split by domain, and there may be any number of users. None: products are split
             into the user's and all other columns, and there is one user.
-        most_gathered_bytes: how many bytes of weights may be gathered if kernel rows interleave.
 
     Returns:
         The late graph and its split products.
     """
     late = LateGraph(observed, prefix, domains)
     late.place_inputs(observed.signature)
-    products = Products(
-        late, Splits(late), observed.fused, most_gathered_bytes, observed.kernel_rows
-    )
+    products = Products(late, Splits(late), observed.fused, observed.kernel_rows)
     rules: list[Rule] = [] if observed.exact else [products.write]
     rules += [partial(rule, late) for rule in (_EXACT_RULES if observed.exact else _RULES)]
     for name, node in observed.graph.nodes.items():

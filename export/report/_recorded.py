@@ -126,12 +126,10 @@ def _stages(recorded: Mapping[str, Any], independence: Mapping[str, Independence
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
     }
-    old = {domain: fields.pop(f"{domain}_states") for domain in ("user", "item")}
     fields["states"] = {
         domain: tuple(State(**{**state, "shape": tuple(state["shape"])}) for state in states)
-        for domain, states in recorded.get("states", old).items()
+        for domain, states in recorded["states"].items()
     }
-    fields.setdefault("domains", tuple(old) if recorded["written"] else ())
     fields["independence"] = {
         name: independence[name] for name in recorded["signatures"] if name in independence
     }

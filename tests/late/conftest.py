@@ -79,7 +79,7 @@ def variable(name: str, *shape: int) -> Any:
 
 
 # Other options are passed to `observe`.
-_LATE_OPTIONS = ("late_signature", "least_gain", "most_gathered_bytes")
+_LATE_OPTIONS = ("late_signature", "least_gain")
 
 
 class Model:

@@ -142,7 +142,6 @@ def test_the_recorded_values(exported: Path) -> None:
     domains = ["user", "item", "campaign", "shop"]
     assert columnar["parts"]["domains"] == domains
     assert columnar["parts"]["states"].keys() == set(domains)
-    assert columnar["parts"]["user_states"] == columnar["parts"]["states"]["user"]
     assert columnar["independence"].keys() >= {f"columnar_{d}" for d in (*domains, "pair")}
     report = read_report(exported)
     assert report is not None

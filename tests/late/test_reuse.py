@@ -18,14 +18,6 @@ def test_counts_users_per_request_and_items_per_row() -> None:
     assert (reuse.rows, reuse.items_found) == (5, 2)
 
 
-def test_names_the_feature_that_made_items_new() -> None:
-    requests = [[_row(b"ann", item, b"%d" % day)] for day in range(3) for item in (b"tea", b"ham")]
-    reuse = count_reuse(requests, ["user"], ["item", "price"])
-    assert reuse.items_found == 0
-    assert reuse.made_new["price"] == 4  # each would be a hit if the price had not changed
-    assert "price alone made 67% of rows miss" in reuse.line()
-
-
 def test_a_missing_feature_is_a_separate_value() -> None:
     requests = [[{"user": b"ann", "item": b"tea"}], [_row(b"ann", b"tea")]]
     assert count_reuse(requests, ["user"], ["item", "price"]).items_found == 0

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.export.cut import _products
 
 from .conftest import Columns, variable
 
@@ -73,12 +74,12 @@ def test_interleaved_halves_gather_rows_of_the_kernel(model: Any) -> None:
     assert all(len(shape) < 2 for shape in built.constant_shapes())
 
 
-def test_no_kernel_is_gathered_beyond_the_limit(model: Any) -> None:
+def test_no_kernel_is_gathered_beyond_the_limit(model: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_products, "_MOST_GATHERED_BYTES", 100)
     built = model(
         lambda c: _mlp(tf.concat([c["x"], c["u"], _table("t", c["iid"])], 1)),
         COLUMNS,
         USER,
-        most_gathered_bytes=100,
     )
     built.check()
     assert not built.report.split_products

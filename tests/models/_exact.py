@@ -22,7 +22,6 @@ SPEC = {
 }
 MORE = {
     "user_country": tf.io.FixedLenFeature([], tf.string, b"DE"),
-    "user_level": tf.io.FixedLenFeature([], tf.float32, 0.5),
     "user_history": tf.io.VarLenFeature(tf.int64),
     "user_clicks": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
     "item_shop": tf.io.FixedLenFeature([], tf.int64, 0),

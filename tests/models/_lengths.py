@@ -34,22 +34,9 @@ def unmasked_clicks(m: Exact, f: Features) -> Outputs:
     return {"score": m.score(f, _mean(m, m.users, f["user_clicks"]))}
 
 
-def positions_from_the_end(m: Exact, f: Features) -> Outputs:
-    history = tf.sparse.to_dense(f["user_history"], -1)
-    position = tf.cast(tf.range(tf.shape(history)[1], 0, -1), tf.float32)
-    embedded = m.embedded(m.users, history) * position[None, :, None]
-    there = tf.cast(history >= 0, tf.float32)[:, :, None]
-    return {"score": m.score(f, tf.reduce_sum(embedded * there, 1))}
-
-
 def last_column(m: Exact, f: Features) -> Outputs:
     history = tf.pad(tf.sparse.to_dense(f["user_history"]), [[0, 0], [1, 0]])
     return {"score": m.score(f, m.embedded(m.users, history[:, -1]))}
-
-
-def longest_list(m: Exact, f: Features) -> Outputs:
-    longest = tf.cast(f["user_history"].dense_shape[1], tf.float32)
-    return {"score": m.score(f) + longest}
 
 
 def _attention(m: Exact, f: Features, masked: Any) -> Outputs:
@@ -67,24 +54,8 @@ def attention_over_nothing(m: Exact, f: Features) -> Outputs:
     return _attention(m, f, lambda there, fit: tf.where(there, fit, -1e9))
 
 
-def added_mask(m: Exact, f: Features) -> Outputs:
-    return _attention(m, f, lambda there, fit: fit + (1 - tf.cast(there, tf.float32)) * -1e9)
-
-
 def weak_mask(m: Exact, f: Features) -> Outputs:
     return _attention(m, f, lambda there, fit: 1e6 * fit + tf.where(there, 0.0, -1e6))
-
-
-def largest_weight(m: Exact, f: Features) -> Outputs:
-    history = tf.sparse.to_dense(f["user_history"], -1)
-    weights = tf.nn.softmax(tf.where(history >= 0, tf.cast(history % 5, tf.float32), -1e9))
-    return {"score": m.score(f) + tf.reduce_sum(weights * weights, 1)}
-
-
-def not_a_number_masked(m: Exact, f: Features) -> Outputs:
-    history = tf.cast(tf.sparse.to_dense(f["user_history"]), tf.float32)
-    there = tf.cast(history > 0, tf.float32)
-    return {"score": m.score(f) + tf.reduce_sum(tf.math.log(history) * there, 1)}
 
 
 def _model(build: Build, why: str, feature: str) -> RankingModel:
@@ -125,12 +96,7 @@ MODELS = [
     _model(unmasked_mean, "a mean over a user's padded list", "user_history"),
     _model(unmasked_tags, "a mean over items' padded lists", "item_tags"),
     _model(unmasked_clicks, "a mean over a sequence that has no length", "user_clicks"),
-    _model(positions_from_the_end, "positions counted from the longest list", "user_history"),
     _model(last_column, "the last column of a padded list", "user_history"),
-    _model(longest_list, "the longest list as a value", "user_history"),
     _model(attention_over_nothing, "weights of an empty list add up to 1", "user_history"),
-    _model(added_mask, "the same, with the mask added", "user_history"),
     _model(weak_mask, "a mask that large scores outweigh", "user_history"),
-    _model(largest_weight, "weights of an empty list that are squared", "user_history"),
-    _model(not_a_number_masked, "0 * log(0) behind the end of a list", "user_history"),
 ]

@@ -99,7 +99,7 @@ def row_of(spec: Spec, random: Random) -> Row:
 
 
 COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
-RARE_COUNTRY, RARE_LEVEL = b"LI", 777.25  # values that no trial of an export contains
+RARE_COUNTRY = b"LI"  # no trial of an export contains it
 
 
 def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
@@ -107,6 +107,4 @@ def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
         return random.integers(1, 64, count).tolist()
     if dtype == tf.string:
         return [COUNTRIES[i] for i in random.integers(0, len(COUNTRIES), count)]
-    if name == "user_level" and random.random() < 0.3:
-        return [RARE_LEVEL] * count
     return (random.integers(-16, 17, count) / 4).tolist()
