@@ -49,11 +49,8 @@ def regrouped(
 ) -> tuple[Axes, frozenset[str]]:
     """Groups the factors of a tensor into the wanted dimensions; None is what remains.
 
-    Returns:
-        The dimensions, and lists whose width moves entries.
-
-    Raises:
-        Mixes: the order of the factors does not show that each entry keeps its row.
+    Returns the dimensions, and lists whose width moves entries. The order of the factors must show
+    that each entry keeps its row.
     """
     require(list(wanted).count(None) < 2, "several sizes are unknown")
     rest = list(dim(*factors))
@@ -206,11 +203,9 @@ def _bounds(op: Op, index: int) -> list[_Bound]:
 def _sliced(op: Op, parts: list[_Part], index: int = 0) -> Fact:
     """A part of a tensor: for each dimension a slice, or a position, which drops it."""
     fact = op.ins[index]
-    named = sum(part not in (_NEW, _REST) for part in parts)
-    rest = [_WHOLE] * (len(fact.axes) - named)
-    if _REST not in parts:
-        parts = [*parts, _REST]
-    parts = [each for part in parts for each in (rest if part == _REST else [part])]
+    rest = [_WHOLE] * (len(fact.axes) - sum(part not in (_NEW, _REST) for part in parts))
+    at = [*parts, _REST].index(_REST)
+    parts = [*parts[:at], *rest, *parts[at + 1 :]]
     if fact.kind in ("size", "splits"):
         require(len(parts) == 1 and parts[0] != _NEW, "sizes are reshaped")
         return (_of_sizes if fact.kind == "size" else _of_splits)(fact, parts[0])

@@ -94,12 +94,6 @@ BESIDE: dict[str, tuple[Build, tuple[str, ...]]] = {
         ("ids", "weights"),
     ),
     "the first values": (lambda c: tf.reduce_sum(dense(c)[:, :3], 1), ("weights",)),
-    "a cut list": (
-        lambda c: tf.sparse.reduce_sum(
-            tf.sparse.slice(sparse(c, "weights"), [0, 0], [rows(c), 3]), 1
-        ),
-        (),
-    ),
     "a cut list, filled": (
         lambda c: tf.reduce_sum(
             tf.sparse.to_dense(tf.sparse.slice(sparse(c, "weights"), [0, 0], [rows(c), 3])), 1
@@ -110,7 +104,6 @@ BESIDE: dict[str, tuple[Build, tuple[str, ...]]] = {
         lambda c: tf.reduce_sum(ragged(c, "weights").to_tensor(shape=[None, 3]), 1),
         (),
     ),
-    "a mean of a ragged list": (lambda c: tf.reduce_mean(ragged(c, "weights"), 1), ()),
     "a mask over places": (
         lambda c: tf.reduce_sum(
             tf.linalg.band_part(tf.ones([tf.shape(dense(c))[1]] * 2), -1, 0)[None]
