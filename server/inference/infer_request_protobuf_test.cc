@@ -1,4 +1,3 @@
-// fuzz/infer_request_fuzz.cc compares the values of every datatype, raw and typed, with protobuf.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +107,75 @@ TEST(DecodeInferRequestTest, RawContentsBelongToTheInputsInTheirOrder) {
     EXPECT_THAT(ElementsOf<float>(*request.Find("price")), ElementsAre(0.5, 2));
     EXPECT_THAT(request.Find("price")->dims, ElementsAre(2, 1));
     EXPECT_THAT(StringsOf(*request.Find("city")), ElementsAre("Br", ""));
+  });
+}
+
+template <typename T>
+void ExpectRaw(const std::string& datatype, DataType dtype, const std::vector<T>& values) {
+  const std::string raw(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  Decode(RawInput(datatype, {static_cast<int64_t>(values.size())}, raw),
+         [&](const DecodedRequest& request) {
+           EXPECT_EQ(request.columns()[0].dtype, dtype);
+           EXPECT_EQ(ElementsOf<T>(request.columns()[0]), values);
+         });
+}
+
+TEST(DecodeInferRequestTest, ReadsEveryDatatypeRaw) {
+  ExpectRaw<uint8_t>("BOOL", DT_BOOL, {1, 0, 1});
+  ExpectRaw<uint8_t>("UINT8", DT_UINT8, {0, 255});
+  ExpectRaw<uint16_t>("UINT16", DT_UINT16, {0, 65535});
+  ExpectRaw<uint32_t>("UINT32", DT_UINT32, {0, 4294967295u});
+  ExpectRaw<uint64_t>("UINT64", DT_UINT64, {0, ~uint64_t{0}});
+  ExpectRaw<int8_t>("INT8", DT_INT8, {-128, 127});
+  ExpectRaw<int16_t>("INT16", DT_INT16, {-32768, 32767});
+  ExpectRaw<int32_t>("INT32", DT_INT32, {-1, 1});
+  ExpectRaw<int64_t>("INT64", DT_INT64, {-1, 1});
+  ExpectRaw<uint16_t>("FP16", DT_HALF, {0x3c00});
+  ExpectRaw<uint16_t>("BF16", DT_BFLOAT16, {0x3f80});
+  ExpectRaw<float>("FP32", DT_FLOAT, {0.1f});
+  ExpectRaw<double>("FP64", DT_DOUBLE, {0.1});
+}
+
+TEST(DecodeInferRequestTest, ReadsTypedContents) {
+  ModelInferRequest message;
+  auto* contents = AddInput("bool", "BOOL", {2}, &message)->mutable_contents();
+  contents->add_bool_contents(true);
+  contents->add_bool_contents(false);
+  AddInput("int8", "INT8", {1}, &message)->mutable_contents()->add_int_contents(-128);
+  AddInput("int32", "INT32", {1}, &message)->mutable_contents()->add_int_contents(-7);
+  AddInput("int64", "INT64", {1}, &message)->mutable_contents()->add_int64_contents(-8);
+  AddInput("uint16", "UINT16", {1}, &message)->mutable_contents()->add_uint_contents(65535);
+  AddInput("uint64", "UINT64", {1}, &message)->mutable_contents()->add_uint64_contents(9);
+  AddInput("fp32", "FP32", {}, &message)->mutable_contents()->add_fp32_contents(0.5);
+  AddInput("fp64", "FP64", {1, 1}, &message)->mutable_contents()->add_fp64_contents(0.1);
+  contents = AddInput("bytes", "BYTES", {2}, &message)->mutable_contents();
+  contents->add_bytes_contents("a\0b"s);
+  contents->add_bytes_contents("");
+  AddInput("none", "FP32", {0}, &message);
+  Decode(message, [](const DecodedRequest& request) {
+    EXPECT_THAT(ElementsOf<uint8_t>(*request.Find("bool")), ElementsAre(1, 0));
+    EXPECT_THAT(ElementsOf<int8_t>(*request.Find("int8")), ElementsAre(-128));
+    EXPECT_THAT(ElementsOf<int32_t>(*request.Find("int32")), ElementsAre(-7));
+    EXPECT_THAT(ElementsOf<int64_t>(*request.Find("int64")), ElementsAre(-8));
+    EXPECT_THAT(ElementsOf<uint16_t>(*request.Find("uint16")), ElementsAre(65535));
+    EXPECT_THAT(ElementsOf<uint64_t>(*request.Find("uint64")), ElementsAre(9u));
+    EXPECT_THAT(ElementsOf<float>(*request.Find("fp32")), ElementsAre(0.5));
+    EXPECT_THAT(ElementsOf<double>(*request.Find("fp64")), ElementsAre(0.1));
+    EXPECT_THAT(StringsOf(*request.Find("bytes")), ElementsAre("a\0b"s, ""));
+    EXPECT_TRUE(ElementsOf<float>(*request.Find("none")).empty());
+  });
+}
+
+TEST(DecodeInferRequestTest, ContentsMergeAndMayComeUnpackedAndInAnyOrder) {
+  const std::string first = VarintField(3, 1) + BytesField(3, Varints({2, 300}));
+  const std::string input = BytesField(5, first) + BytesField(5, VarintField(3, 4)) +
+                            VarintField(3, 2) + BytesField(3, Varint(2)) + BytesField(2, "INT64") +
+                            BytesField(1, "x");
+  DecodedRequest request;
+  ForEachSlicing(BytesField(5, input), [&](const Bytes& bytes) {
+    const Status status = DecodeInferRequest(bytes, &request);
+    ASSERT_TRUE(status.ok()) << status.message;
+    EXPECT_THAT(ElementsOf<int64_t>(request.columns()[0]), ElementsAre(1, 2, 300, 4));
   });
 }
 
@@ -227,6 +295,60 @@ TEST(DecodeInferRequestTest, StringsAreNotCopied) {
       EXPECT_THAT(StringsOf(column), ElementsAre("", "ab", ""));
       EXPECT_EQ(column.values.strings.capacity(), 0u);
     });
+  }
+}
+
+TEST(DecodeInferRequestTest, AFieldOfAnotherWireTypeIsUnknown) {
+  const std::string contents = VarintField(8, 5) + BytesField(8, "a") + VarintField(6, 1);
+  DecodedRequest request;
+  ForEachSlicing(BytesField(5, BytesField(1, "x") + BytesField(2, "BYTES") + VarintField(3, 1) +
+                                   BytesField(5, contents)),
+                 [&](const Bytes& bytes) {
+                   const Status status = DecodeInferRequest(bytes, &request);
+                   ASSERT_TRUE(status.ok()) << status.message;
+                   EXPECT_THAT(StringsOf(request.columns()[0]), ElementsAre("a"));
+                 });
+}
+
+// A truncated or modified message must be refused or decoded as protobuf decodes it.
+TEST(DecodeInferRequestTest, AgreesWithProtobufOnDamagedMessages) {
+  ModelInferRequest message;
+  message.set_model_name("m");
+  (*message.mutable_parameters())["signature_name"].set_string_param("s");
+  AddInput("a", "INT64", {2}, &message)->mutable_contents()->add_int64_contents(300);
+  message.mutable_inputs(0)->mutable_contents()->add_int64_contents(-1);
+  AddInput("b", "BYTES", {1}, &message)->mutable_contents()->add_bytes_contents("text");
+  (*message.add_outputs()->mutable_parameters())["binary_data"].set_bool_param(true);
+  const std::string whole = message.SerializeAsString();
+  std::vector<std::string> damaged;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    damaged.push_back(whole.substr(0, i));
+    for (const int flip : {1, 2, 4, 8, 16, 32, 64, 128}) {
+      damaged.push_back(whole);
+      damaged.back()[i] = static_cast<char>(whole[i] ^ flip);
+    }
+  }
+  DecodedRequest request;
+  for (const std::string& bytes : damaged) {
+    const Status status = DecodeInferRequest(Bytes(bytes), &request);
+    ModelInferRequest parsed;
+    const bool well_formed = parsed.ParseFromString(bytes);
+    const bool called_malformed = status.message.find("malformed") != std::string::npos;
+    EXPECT_FALSE(status.ok() && !well_formed) << testing::PrintToString(bytes);
+    EXPECT_FALSE(called_malformed && well_formed) << status.message;
+    EXPECT_NE(status.code, StatusCode::kInternal) << status.message;
+    if (!status.ok()) continue;
+    ASSERT_EQ(request.columns().size(), static_cast<size_t>(parsed.inputs_size()));
+    EXPECT_EQ(request.model_spec.name, parsed.model_name());
+    for (int i = 0; i < parsed.inputs_size(); ++i) {
+      EXPECT_EQ(request.columns()[i].name, parsed.inputs(i).name());
+      const auto& contents = parsed.inputs(i).contents();
+      if (parsed.inputs(i).datatype() == "INT64") {
+        const std::vector<int64_t> values(contents.int64_contents().begin(),
+                                          contents.int64_contents().end());
+        EXPECT_EQ(ElementsOf<int64_t>(request.columns()[i]), values);
+      }
+    }
   }
 }
 

@@ -1,4 +1,3 @@
-// engine/fuzz/example_fuzz.cc checks that nothing is accepted that TensorFlow reads otherwise.
 #include "server/wire/example_decoder.h"
 
 #include <gmock/gmock.h>
@@ -207,6 +206,40 @@ TEST_F(ExampleDecoderTest, ExamplesAreReadFromAnySlices) {
     EXPECT_THAT(Show({both.Sub(0, first.size()), both.Sub(first.size(), second.size())}),
                 ElementsAre("user [1] ann,", "id [2] 1,2,"));
   });
+}
+
+TEST_F(ExampleDecoderTest, ARepeatedFeatureIsRefused) {
+  Parse({Make("x", kFixed, DT_INT64)});
+  const std::string once = Example({{"x", Ints({1})}});
+  EXPECT_THAT(Decode({once + once}), ElementsAre("refused"));
+  EXPECT_THAT(Decode({once, once + once}), ElementsAre("refused"));
+  EXPECT_THAT(Decode({once, Example({{"x", Ints({2})}, {"x", Ints({1})}})}),
+              ElementsAre("refused"));
+}
+
+TEST_F(ExampleDecoderTest, OtherKindsAndSizesAreRefused) {
+  Parse({Make("x", kFixed, DT_INT64, {2})});
+  const std::string good = Example({{"x", Ints({1, 2})}});
+  for (const std::string& feature :
+       {Ints({1}), Ints({1, 2, 3}), Floats({1, 2}), Strings({"1", "2"}), std::string("?")}) {
+    EXPECT_THAT(Decode({Example({{"x", feature}})}), ElementsAre("refused"));
+    EXPECT_THAT(Decode({good, Example({{"x", feature}})}), ElementsAre("refused"));
+  }
+}
+
+TEST_F(ExampleDecoderTest, BytesThatAreNotAnExampleAreRefused) {
+  Parse({Make("x", kFixed, DT_INT64)});
+  const std::string good = Example({{"x", Ints({1})}});
+  const std::string swapped =
+      BytesField(1, BytesField(1, BytesField(2, Ints({1})) + BytesField(1, "x")));
+  const std::string keyless = BytesField(1, BytesField(1, BytesField(2, Ints({1}))));
+  for (const std::string& bad :
+       {good + VarintField(2, 1), std::string("x"), good.substr(0, good.size() - 1), swapped,
+        keyless, BytesField(1, Entry("x", Ints({1})) + VarintField(2, 1))}) {
+    EXPECT_THAT(Decode({bad}), ElementsAre("refused"));
+    EXPECT_THAT(Decode({good, bad}), ElementsAre("refused"));
+  }
+  EXPECT_THAT(Decode({}), ElementsAre("refused"));
 }
 
 TEST_F(ExampleDecoderTest, OneLongListAmongManyExamplesIsRefused) {

@@ -1,4 +1,3 @@
-// engine/fuzz/example_fuzz.cc checks that nothing is accepted that TensorFlow reads otherwise.
 #include "server/wire/example_values.h"
 
 #include <gmock/gmock.h>
@@ -77,12 +76,51 @@ TEST(ExampleValues, AnEmptyListHasNoValues) {
   EXPECT_EQ(Read(DT_STRING, BytesList("")), 0);
 }
 
+TEST(ExampleValues, AnotherKindOfListIsRefused) {
+  for (const std::string& feature : {BytesList(""), FloatList(""), BytesField(4, "")}) {
+    EXPECT_EQ(Read(DT_INT64, feature), kUnreadable);
+  }
+  EXPECT_EQ(Read(DT_FLOAT, Int64List("")), kUnreadable);
+  EXPECT_EQ(Read(DT_STRING, Int64List("")), kUnreadable);
+}
+
 TEST(ExampleValues, MoreNumbersThanExpectedAreRefused) {
   int64_t values[2];
   const std::string feature = Int64List(BytesField(1, Varints({1, 2, 3})));
   EXPECT_EQ(ReadNumbers(DT_INT64, feature, 2, values), kUnreadable);
   EXPECT_EQ(ReadNumbers(DT_FLOAT, FloatList(BytesField(1, Raw<float>({1, 2, 3}))), 2, values),
             kUnreadable);
+}
+
+// Protobuf merges the lists; TensorFlow's fast parser reads only some of them.
+TEST(ExampleValues, AListInSeveralPiecesIsRefused) {
+  const std::string one = BytesField(1, Varints({1}));
+  EXPECT_EQ(Read(DT_INT64, Int64List(one) + Int64List(one)), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, Int64List(one + one)), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, Int64List(one + VarintField(1, 2))), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, Int64List(VarintField(1, 2) + one)), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, Int64List(one) + VarintField(9, 1)), kUnreadable);
+}
+
+TEST(ExampleValues, MalformedListsAreRefused) {
+  EXPECT_EQ(Read(DT_INT64, "\x1a"), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x05\x0a\x01\x01"), kUnreadable);  // cut off
+  // the run claims more bytes
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x02\x01"), kUnreadable);
+  // the varint does not end
+  EXPECT_EQ(Read(DT_INT64, "\x1a\x03\x0a\x01\x81"), kUnreadable);
+  // not a whole number of floats
+  EXPECT_EQ(Read(DT_FLOAT, "\x12\x05\x0a\x03\x01\x02\x03"), kUnreadable);
+  EXPECT_EQ(Read(DT_FLOAT, "\x12\x03\x0d\x01\x02"), kUnreadable);
+  EXPECT_EQ(Read(DT_STRING, "\x0a\x03\x0a\x05\x61"), kUnreadable);
+  EXPECT_EQ(Read(DT_STRING, "\x0a\x02\x12\x01"), kUnreadable);
+}
+
+TEST(ExampleValues, IntegersBeyond64BitsAreRefused) {
+  const std::string nine(9, '\xff');
+  EXPECT_EQ(Read(DT_INT64, Int64List(BytesField(1, nine + "\x01"))), 1);
+  EXPECT_EQ(Read(DT_INT64, Int64List(BytesField(1, nine + "\x02"))), kUnreadable);
+  EXPECT_EQ(Read(DT_INT64, Int64List(BytesField(1, nine + "\x81\x01"))), kUnreadable);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-// engine/fuzz/wire_fuzz.cc compares what is read with protobuf.
 #include "server/wire/reader.h"
 
 #include <gtest/gtest.h>
@@ -53,6 +52,26 @@ TEST(VarintTest, ReadsAVarintBeforeAnyBytes) {
       EXPECT_EQ(value, c.value);
     }
   }
+}
+
+TEST(VarintTest, ReadsFormsLongerThanNeeded) {
+  const std::string bytes = "\x85\x80\x80\x80\x80\x80\x80\x80\x80\x00"s;
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), AsBytes(bytes) + 10);
+  EXPECT_EQ(value, 5u);
+}
+
+TEST(VarintTest, DropsBitsBeyondThe64th) {
+  const std::string bytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), AsBytes(bytes) + 10);
+  EXPECT_EQ(value, ~uint64_t{0});
+}
+
+TEST(VarintTest, RefusesElevenBytes) {
+  const std::string bytes = "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"s;
+  uint64_t value = 0;
+  EXPECT_EQ(ReadVarintUnchecked(AsBytes(bytes), &value), nullptr);
 }
 
 TEST(ReaderTest, ReadsTagsVarintsAndBytesAcrossAnySlices) {
@@ -131,6 +150,20 @@ void ExpectError(const std::string& text, const std::string& error) {
   });
 }
 
+TEST(ReaderTest, SkipsEveryWireType) {
+  const std::string text = VarintField(1, 300) + Tag(2, kFixed64Type) + "12345678" +
+                           BytesField(3, "bytes") + Tag(4, kStartGroupType) + VarintField(5, 1) +
+                           Tag(6, kStartGroupType) + Tag(6, kEndGroupType) + Tag(4, kEndGroupType) +
+                           Tag(7, kFixed32Type) + "1234";
+  ForEachSlicing(text, [](const Bytes& bytes) {
+    Reader reader(bytes);
+    uint32_t tag;
+    while (!reader.done()) {
+      ASSERT_TRUE(reader.ReadTag(&tag) && reader.SkipValue(tag));
+    }
+  });
+}
+
 TEST(ReaderTest, RefusesValuesPastTheEnd) {
   ExpectError("\x08", "varint goes past the end");
   ExpectError("\x08\x80", "varint goes past the end");
@@ -156,6 +189,14 @@ TEST(ReaderTest, RefusesMalformedTags) {
   ExpectError("\x0e\x01", "unknown wire type");
   ExpectError("\x0f\x01", "unknown wire type");
   ExpectError("\x88\x80\x80\x80\x80\x00\x01"s, "tag longer than 5 bytes");
+}
+
+TEST(ReaderTest, ReadsTagsLongerThanNeeded) {
+  const std::string text = "\x88\x80\x80\x80\x00"s;
+  Reader reader{Bytes(text)};
+  uint32_t tag;
+  ASSERT_TRUE(reader.ReadTag(&tag));
+  EXPECT_EQ(tag, MakeTag(1, kVarintType));
 }
 
 TEST(ReaderTest, RefusesMalformedNumbers) {
