@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,16 +10,8 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
-from tensorflow_serving.apis import (
-    classification_pb2,
-    inference_pb2,
-    input_pb2,
-    prediction_service_pb2_grpc,
-    regression_pb2,
-)
 
 from ..other_environment import ESTIMATOR
-from .example_apis import CLASSIFY, REGRESS
 
 DENSE = ["dnn", "old_dnn"]
 NAMES = [*DENSE, "linear", "combined"]  # these have a weighted column
@@ -71,10 +62,6 @@ def signature_of(folder: Path, name: str):
     return proto.meta_graphs[0].signature_def[name]
 
 
-def plain(tensors) -> dict:
-    return {name: tf.make_ndarray(tensor).tolist() for name, tensor in tensors.items()}
-
-
 def test_both_ways_give_the_same_signature(model):
     converted = signature_of(model / "converted" / "1", "columnar")
     exported = signature_of(model / "columns", "predict")
@@ -110,54 +97,6 @@ def test_both_ways_score_the_same_when_served(model):
     for output, scores in expected.items():
         np.testing.assert_array_equal(converted[output], scores)
         np.testing.assert_array_equal(direct[output], scores)
-
-
-def regressed(result: regression_pb2.RegressionResult) -> list[list[float]]:
-    return [[one.value] for one in result.regressions]
-
-
-def classified(result: classification_pb2.ClassificationResult) -> list[list[float]]:
-    return [[one.score for one in row.classes] for row in result.classifications]
-
-
-def labels(result: classification_pb2.ClassificationResult) -> list[list[bytes]]:
-    return [[one.label.encode() for one in row.classes] for row in result.classifications]
-
-
-def test_a_converted_model_still_classifies_and_regresses(model):
-    """Calls the model's own signatures, which share one placeholder, through all APIs."""
-    rows = recorded(model)
-    examples = [tf.train.Example.FromString(row) for row in rows]
-    given = input_pb2.Input(example_list=input_pb2.ExampleList(examples=examples))
-    loaded = tf.saved_model.load(str(model / "examples")).signatures
-    methods = {name: signature_of(model / "examples", name).method_name for name in loaded}
-    tasks = {name: method for name, method in methods.items() if method in (CLASSIFY, REGRESS)}
-    assert tasks
-    with ServerProcess(model_name="m", model_base_path=model / "converted") as server:
-        stub = prediction_service_pb2_grpc.PredictionServiceStub(
-            grpc.insecure_channel(server.target)
-        )
-        request = inference_pb2.MultiInferenceRequest(input=given)
-        for name, method in tasks.items():
-            task = request.tasks.add(method_name=method)
-            task.model_spec.name, task.model_spec.signature_name = "m", name
-        answers = stub.MultiInference(request, timeout=60).results
-        for (name, method), answer in zip(tasks.items(), answers, strict=True):
-            expected = loaded[name](inputs=tf.constant(rows))
-            if method == REGRESS:
-                alone, call = regression_pb2.RegressionRequest(input=given), stub.Regress
-                values, result = regressed, answer.regression_result
-                np.testing.assert_allclose(values(result), expected["outputs"], rtol=1e-6)
-            else:
-                alone, call = classification_pb2.ClassificationRequest(input=given), stub.Classify
-                values, result = classified, answer.classification_result
-                np.testing.assert_allclose(values(result), expected["scores"], rtol=1e-6)
-                np.testing.assert_array_equal(labels(result), expected["classes"])
-            alone.model_spec.name, alone.model_spec.signature_name = "m", name
-            # TensorFlow fuses ops depending on the fetches, so with oneDNN the last bit may differ.
-            np.testing.assert_allclose(
-                values(call(alone, timeout=60).result), values(result), rtol=1e-6
-            )
 
 
 def test_converted_models_load_and_score_where_they_came_from(converted, tmp_path):

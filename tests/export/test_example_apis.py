@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
-from tensorflow_serving.apis import inference_pb2
 
 from ..models.saving import save_graph
 from ..server.metrics_page import Metrics
@@ -104,28 +103,3 @@ def test_every_api_gives_the_same_bytes(base, draw, monitoring_flags):
         assert found[name] == answer, name
     counted = [s.value for s in samples if s.name == ":colcast:transcoded_requests_total"]
     assert sum(counted) == len(expected)
-
-
-def test_late_answers_several_tasks_together_as_close(base, monitoring_flags):
-    rows = of_one_user(np.random.default_rng(1), 9)
-    late = ["--example_transcoding=late", *monitoring_flags]
-    with (
-        ServerProcess("m", base, ["--rest_api_port=-1", "--example_transcoding=off"]) as parsing,
-        ServerProcess("m", base, late) as reading,
-    ):
-        expected = answers(parsing, METHODS, INPUTS, rows)
-        found = answers(reading, METHODS, INPUTS, rows)
-        samples = Metrics(reading).samples
-    assert sum(s.value for s in samples if s.name == ":colcast:transcoded_requests_total") == 12
-    for name in ("together list", "together context"):
-        assert labels_and_scores(found[name]) == pytest.approx(labels_and_scores(expected[name]))
-
-
-def labels_and_scores(answer: bytes) -> list[float]:
-    """All numbers in a MultiInference response, in order; labels count as numbers."""
-    numbers = []
-    for result in inference_pb2.MultiInferenceResponse.FromString(answer).results:
-        for row in result.classification_result.classifications:
-            numbers += [value for one in row.classes for value in (ord(one.label), one.score)]
-        numbers += [one.value for one in result.regression_result.regressions]
-    return numbers

@@ -130,15 +130,6 @@ def test_original_graph_stays(embedded, converted):
     assert list(after.asset_file_def) == list(before.asset_file_def)
 
 
-def test_original_signatures_answer_bit_for_bit(embedded, embedded_examples, tmp_path):
-    export_saved_model(embedded, tmp_path / "1", user_features=["user_*"], late=True)
-    scores = []
-    for folder in (embedded, tmp_path / "1"):
-        with served(folder) as model:
-            scores.append(model.run("serving_default", {"examples": embedded_examples})["scores"])
-    assert scores[0].tobytes() == scores[1].tobytes()
-
-
 def test_variables_and_assets_are_copied_as_they_are(embedded, converted):
     for folder in ("variables", "assets"):
         names = [path.name for path in (embedded / folder).iterdir()]
@@ -176,14 +167,6 @@ def test_report_file_lists_features_sides_and_parity(converted):
     assert signature["features"]["numbers"]["default"] == [0.5, -2.0]
     assert signature["parity"]["identical"]
     assert signature["parity"]["rows"] == 200
-
-
-def test_report_object_says_the_same(embedded, tmp_path):
-    report = export_saved_model(embedded, tmp_path / "out")
-    (signature,) = report.signatures
-    assert [feature.name for feature in signature.features if not feature.used] == []
-    assert signature.parity.identical
-    assert signature.parity.differences == {"scores": 0.0}
 
 
 def test_python_sees_the_new_signature(converted, embedded_examples):

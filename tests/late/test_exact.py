@@ -1,21 +1,17 @@
 """The exact signature is bit-identical; the late one refuses several users' rows."""
 
-import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.graph._ops import EXACT
-from colcast.server import ServerProcess
 from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2
-from tensorflow_serving.apis import predict_pb2, prediction_log_pb2, prediction_service_pb2_grpc
+from tensorflow_serving.apis import prediction_log_pb2
 
 from .conftest import Columns, variable
 
@@ -200,41 +196,6 @@ def test_every_input_of_the_user_is_checked_and_named(
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[3.* expected shape \[1") as error:
         loaded.run(signature, columns)
     assert f"{signature}/inputs/{column}_" in str(error.value)
-
-
-@pytest.fixture(scope="module")
-def unguarded(base_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose signatures declare any number of user rows, so that only the graph refuses."""
-    folder = tmp_path_factory.mktemp("unguarded") / "1"
-    shutil.copytree(base_path / "1", folder)
-    file = folder / "saved_model.pb"
-    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    for signature in SIGNATURES:
-        inputs = model.meta_graphs[0].signature_def[signature].inputs
-        for column in ONCE:
-            inputs[column].tensor_shape.dim[0].size = -1
-    file.write_bytes(model.SerializeToString())
-    (folder / "assets.extra" / "colcast_warmup_requests").unlink()
-    record = folder / "assets.extra" / "colcast.json"
-    recorded = json.loads(record.read_text())
-    del recorded["files"]["saved_model.pb"]  # else the server refuses the changed file
-    record.write_text(json.dumps(recorded))
-    with ServerProcess("ranker", folder.parent) as server:
-        yield server.target
-
-
-@pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_server_that_accepts_several_rows_gets_the_error(unguarded: str, signature: str) -> None:
-    request = predict_pb2.PredictRequest()
-    request.model_spec.name = "ranker"
-    request.model_spec.signature_name = signature
-    for name, column in _joined([_request(user) for user in range(3)]).items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(column))
-    with grpc.insecure_channel(unguarded) as channel, pytest.raises(grpc.RpcError) as error:
-        prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request)
-    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert f"{signature}/inputs/user_" in error.value.details()
-    assert "is not compatible with expected shape [1" in error.value.details()
 
 
 def test_warm_up_that_every_server_replays_has_as_many_rows_in_every_input(base_path: Path) -> None:
