@@ -148,13 +148,7 @@ class Flow(Asking):
         version = decoded.model.version
         if version is not None:
             self._answering = version
-        return Ranking(
-            decoded.outputs,
-            version,
-            reply.metadata,
-            self._settings.score_output,
-            score_column=self._settings.score_column,
-        )
+        return Ranking(decoded.outputs, version, reply.metadata, self._settings.score_output)
 
 
 def _with_keys(ranking: Ranking, items: Any) -> Ranking:

@@ -133,7 +133,6 @@ class ClientSettings:
         version_label: the label of the version, instead of its number.
         score_output: the output to rank by, such as "scores", or a column of it, such as
             "probabilities[:, 1]"; None finds it (see `Ranking.scores`).
-        score_column: the column to rank by, if that output is [N, k].
         item_key: the name of the key when `item_keys` is a plain list.
         timeout_seconds: deadline of a call, including retries and requests for signatures.
         fork: whether the servers are colcast's fork of TensorFlow Serving, which repeats single
@@ -160,7 +159,6 @@ class ClientSettings:
     version: int | None = None
     version_label: str | None = None
     score_output: str | None = None
-    score_column: int | None = None
     item_key: str = "item_id"
     timeout_seconds: float = 1.0
     fork: bool = False

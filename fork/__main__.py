@@ -49,26 +49,24 @@ def patch(tree: Path, release: Release) -> bool:
     return changed
 
 
-def check_tensorflow_tree(tree: Path, release: Release) -> None:
-    """Checks that the patch for TensorFlow applies to `tree`, without applying it.
+def check_tensorflow(place: Path, release: Release) -> None:
+    """Checks that the patch for TensorFlow, which only adds files, fits a tree or a bare clone.
 
     Raises:
-        ForkError: The tree is not TensorFlow, is another release, or the patch does not apply.
+        ForkError: It is not TensorFlow, is another release, or has our folder already.
     """
-    if not tree.is_dir():
-        raise ForkError(f"{tree}: no such directory")
-    if not (tree / "tensorflow" / "core").is_dir():
-        raise ForkError(f"{tree}: not a TensorFlow tree: it has no tensorflow/core/")
-    found = upstream.head(tree)
-    if found and found != release.tensorflow_commit:
-        raise ForkError(f"{tree}: wanted TensorFlow {release.tensorflow_commit}, found {found}")
-    if (tree / new_files.TENSORFLOW).exists():
-        raise ForkError(f"{tree}: already has a {new_files.TENSORFLOW}/")
-    with tempfile.NamedTemporaryFile("w", suffix=".patch") as patch_file:
-        patch_file.write(new_files.tensorflow_patch())
-        patch_file.flush()
-        upstream.git("apply", "--check", patch_file.name, where=tree)
-    print(f"TensorFlow: the patch fits {tree}")
+    wanted, ours, commit = "tensorflow/core", new_files.TENSORFLOW, release.tensorflow_commit
+    if upstream.is_bare(place):
+        found, head = upstream.folders(place, commit, wanted, ours), commit
+    else:
+        found = [path for path in (wanted, ours) if (place / path).is_dir()]
+        head = upstream.head(place)
+    if found != [wanted]:
+        there = " and ".join(found) or "neither"
+        raise ForkError(f"{place}: not TensorFlow: wanted {wanted}/ and no {ours}/, found {there}")
+    if head not in ("", commit):
+        raise ForkError(f"{place}: wanted TensorFlow {commit}, found {head}")
+    print(f"TensorFlow: the patch fits {place}")
 
 
 def check_tensorflow_patch() -> None:
@@ -86,22 +84,6 @@ def check_tensorflow_patch() -> None:
                 raise ForkError(f"{path}: the patch for TensorFlow does not create this file")
 
 
-def check_tensorflow_repository(repository: Path, release: Release) -> None:
-    """Checks that the patch for TensorFlow, which only adds files, applies to the release.
-
-    Raises:
-        ForkError: The repository lacks the commit, or the patch does not apply.
-    """
-    commit = release.tensorflow_commit
-    found = upstream.folders(repository, commit, "tensorflow/core", new_files.TENSORFLOW)
-    if found != ["tensorflow/core"]:
-        raise ForkError(
-            f"{repository}: expected a tensorflow/core/ and no {new_files.TENSORFLOW}/ in commit "
-            f"{commit}, found {', '.join(found) or 'neither'}"
-        )
-    print(f"TensorFlow: the patch fits {repository}")
-
-
 def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
     """Fetches or reuses `tree`, then verifies and patches it."""
     if not tree.exists():
@@ -113,10 +95,8 @@ def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -
 def verify_and_patch(tree: Path, tensorflow: str | None, release: Release) -> None:
     """Patches a tree if it and TensorFlow are the release."""
     print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
-    if tensorflow is not None and upstream.is_bare(Path(tensorflow)):
-        check_tensorflow_repository(Path(tensorflow), release)
-    elif tensorflow is not None:
-        check_tensorflow_tree(Path(tensorflow), release)
+    if tensorflow is not None:
+        check_tensorflow(Path(tensorflow), release)
     check_tensorflow_patch()
     patch(tree, release)
 

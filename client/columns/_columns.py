@@ -150,6 +150,17 @@ def stored(feature: Feature, values: Array) -> Array:
     return bfloat16_bits(values) if feature.dtype is BFLOAT16 else values
 
 
+def flattened(rows: list[Any], depth: int) -> Sequence[Any] | Array:
+    """The values of lists nested `depth` deep, or of arrays, in one run."""
+    # NumPy would turn integers into floats next to floats, and ignore the mask of a masked array.
+    kinds = {row.dtype.kind if type(row) is np.ndarray else "O" for row in rows}
+    if len(kinds) == 1 and kinds != {"O"}:
+        return np.concatenate([row.reshape(-1) for row in rows])
+    for _ in range(depth):
+        rows = list(chain.from_iterable(v if is_nested(v) else [v] for v in rows))
+    return rows
+
+
 def is_nested(value: Any) -> bool:
     """Whether a row's entry is a list of values."""
     return isinstance(value, list | tuple | np.ndarray)
@@ -249,10 +260,4 @@ def _nested(source: Source, values: Any, sizes: tuple[int, ...]) -> Sequence[Any
             seen = "lists of unequal length" if got is None else f"shape {list(got)}"
             wanted = f"{source.feature.dtype} of shape {list(sizes)}"
             raise source.error(row, f"expected {wanted}, got {seen}")
-    # NumPy would turn integers into floats next to floats, and ignore the mask of a masked array.
-    kinds = {value.dtype.kind if type(value) is np.ndarray else "O" for value in rows}
-    if len(kinds) == 1 and kinds != {"O"}:
-        return np.concatenate([value.reshape(-1) for value in rows])
-    for _ in sizes:
-        rows = list(chain.from_iterable(v if is_nested(v) else [v] for v in rows))
-    return rows
+    return flattened(rows, len(sizes))

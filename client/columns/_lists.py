@@ -1,12 +1,17 @@
 """Converts features that are lists of any length: pads them to the longest."""
 
-from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from colcast.client.columns._column import Column, empty_lists
-from colcast.client.columns._columns import Source, fixed_column, is_nested, list_shape, stored
+from colcast.client.columns._columns import (
+    Source,
+    fixed_column,
+    flattened,
+    is_nested,
+    list_shape,
+    stored,
+)
 from colcast.client.columns._dtypes import INT64, STRING, Array
 from colcast.client.columns._schema import LENGTH_SUFFIX, Feature, Kind
 from colcast.client.columns._values import entries_of, flat_array, is_missing, is_nan, shown
@@ -89,16 +94,8 @@ def _checked(source: Source, row: int, value: Any, rest: tuple[int, ...]) -> Any
 
 def _converted(source: Source, rows: list[Any], lengths: Array) -> Array:
     """The converted values of all rows, in one flat array."""
-    flat: Sequence[Any] | Array
-    # Drop empty rows: they may be float arrays, which would turn other rows' integers into floats.
-    full = [row for row in rows if len(row)]
-    kinds = {row.dtype.kind if type(row) is np.ndarray else "O" for row in full}
-    if len(kinds) == 1 and kinds != {"O"}:
-        flat = np.concatenate([row.reshape(-1) for row in full])
-    else:
-        flat = list(chain.from_iterable(full))
-        for _ in _rest(source.feature):
-            flat = list(chain.from_iterable(flat))
+    # Empty rows may be float arrays, which would turn other rows' integers into floats.
+    flat = flattened([row for row in rows if len(row)], 1 + len(_rest(source.feature)))
     ends = np.cumsum(lengths) * int(np.prod(_rest(source.feature), dtype=np.int64))
     fault = source.fault(lambda position: int(np.searchsorted(ends, position, side="right")))
     return flat_array(flat, source.feature.dtype, None, fault, source.policies)

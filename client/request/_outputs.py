@@ -1,6 +1,5 @@
 """The answer: outputs by name, and the candidates in order."""
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,6 @@ import numpy as np
 from colcast.client._errors import InputError
 from colcast.client.columns._dtypes import Array
 
-_SHOWN = 10  # number of candidates in a notebook's table
 _COLUMN = re.compile(r"(.+)\[:, ?(-?\d+)\]")
 _USUAL_NAMES = ("scores", "score", "predictions", "logistic", "probabilities", "output_0")
 
@@ -34,7 +32,6 @@ class Ranking:
         score_output: the output to rank by, if the caller named one, such as "scores" or
             "probabilities[:, 1]".
         keys: the ranked keys by name, [N] each; empty unless items were given by key.
-        score_column: the column to rank by, if that output is [N, k]; else None.
     """
 
     outputs: dict[str, Array]
@@ -42,14 +39,13 @@ class Ranking:
     metadata: Mapping[str, str | bytes] = field(default_factory=dict)
     score_output: str | None = None
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    score_column: int | None = None
 
     @cached_property
     def _named(self) -> tuple[str | None, int | None]:
         """The output and the column that the caller named."""
-        name, column = self.score_output, self.score_column
+        name = self.score_output
         found = name is not None and name not in self.outputs and _COLUMN.fullmatch(name)
-        return (found[1], int(found[2])) if found else (name, column)
+        return (found[1], int(found[2])) if found else (name, None)
 
     @cached_property
     def _score_name(self) -> str:
@@ -152,22 +148,6 @@ class Ranking:
         taken = {n: f"{n}_output" if n in items.columns else n for n in columns}
         ours = pd.DataFrame({taken[n]: v for n, v in columns.items()}, index=items.index)
         return pd.concat([items, ours], axis=1).iloc[self.order]
-
-    def _repr_html_(self) -> str:
-        """The ten best candidates as a table, for notebooks."""
-        version = "" if self.model_version is None else f", model version {self.model_version}"
-        try:
-            head = f"{len(self.scores)} candidates{version}"
-            rows = [
-                f"<tr><td>{rank}</td><td>{one.row}</td><td>{one.score:.6g}</td></tr>"
-                for rank, one in enumerate(self.top(_SHOWN), 1)
-            ]
-        except InputError as error:
-            return f"<p>Ranking{version}: {html.escape(str(error))}</p>"
-        return (
-            f"<table><caption>{head}</caption><thead><tr><th>rank</th><th>row</th>"
-            f"<th>score</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-        )
 
     def split(self, rows: Sequence[int]) -> "list[Ranking]":
         """One ranking per count in `rows`; each gets outputs without rows unchanged."""

@@ -16,7 +16,6 @@ from rich.table import Table
 _CSV = ("format", "answered", "failed", "p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
 # Each of these figures is followed by its share of the first format's figure.
 _SHARES = ("p50_ms", "p95_ms", "request_bytes", "server_cpu_ms")
-_HEADS = ("answered", "failed", "p50 ms", "", "p95 ms", "", "bytes", "", "CPU ms", "")
 _ENOUGH_ROUNDS = 3
 
 
@@ -105,34 +104,6 @@ class Comparison:
         return text.getvalue()
 
 
-def texts(row: dict[str, Any], first: dict[str, Any]) -> list[str]:
-    """A row's figures as text, in the order of the table's columns."""
-
-    def with_share(name: str, text: str) -> list[str]:
-        return [text, share(row[name], first[name])]
-
-    return [
-        f"{row['answered']:,}",
-        f"{row['failed']:,}",
-        *with_share("p50_ms", milliseconds(row["p50_ms"])),
-        *with_share("p95_ms", milliseconds(row["p95_ms"])),
-        *with_share("request_bytes", f"{row['request_bytes']:,.0f}"),
-        *with_share("server_cpu_ms", milliseconds(row["server_cpu_ms"])),
-    ]
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
-    table.add_column("", no_wrap=True)
-    for head in _HEADS:
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(row["format"], *texts(row, rows[0]))
-    return table
-
-
-_KEY = "comparison"
-_FILE = "/comparison.csv"
 _COLUMNS = {
     "format": "Format",
     "answered": "Answered",
@@ -142,6 +113,29 @@ _COLUMNS = {
     "bytes": "Bytes per request",
     "cpu": "Server CPU (ms per request)",
 }
+
+
+def _cells(row: dict[str, Any], first: dict[str, Any]) -> list[str]:
+    """A row's texts, in the order of the columns, with each share in brackets after its figure."""
+    texts = [milliseconds(row[name]) for name in _SHARES]
+    texts[_SHARES.index("request_bytes")] = f"{row['request_bytes']:,.0f}"
+    shares = [share(row[name], first[name]) for name in _SHARES]
+    pairs = zip(texts, shares, strict=True)
+    figures = [text if of == "-" else f"{text} ({of})" for text, of in pairs]
+    return [row["format"], f"{row['answered']:,}", f"{row['failed']:,}", *figures]
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    for title in _COLUMNS.values():
+        table.add_column(title, justify="right" if table.columns else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row, rows[0]))
+    return table
+
+
+_KEY = "comparison"
+_FILE = "/comparison.csv"
 
 
 def add_tab(web_ui: Any, comparison: Comparison) -> None:
@@ -172,12 +166,7 @@ def add_tab(web_ui: Any, comparison: Comparison) -> None:
 
 
 def _rows(comparison: Comparison) -> list[dict[str, str]]:
-    """The rows of the tab, with each share in brackets after its figure."""
+    """The rows of the tab, followed by the notes."""
     rows = comparison.rows()
-    shown = []
-    for row in rows:
-        answered, failed, *figures = texts(row, rows[0])
-        pairs = zip(figures[::2], figures[1::2], strict=True)
-        cells = [text if share == "-" else f"{text} ({share})" for text, share in pairs]
-        shown.append(dict(zip(_COLUMNS, [row["format"], answered, failed, *cells], strict=True)))
+    shown = [dict(zip(_COLUMNS, _cells(row, rows[0]), strict=True)) for row in rows]
     return shown + [{"format": note} for note in comparison.notes() if rows]

@@ -6,27 +6,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import count as counter
-from typing import Protocol
 
 from colcast.loadtest.measure.meters import Meter
 from colcast.loadtest.measure.recording import Recording, Sample
-from colcast.loadtest.send.connection import Answer, Request
-
-
-class Connects(Protocol):
-    """The connection of one client."""
-
-    def call(self, request: Request) -> Answer:
-        """Sends one request and waits; a failed call also returns an answer."""
-
-    def close(self) -> None:
-        """Closes the connection."""
+from colcast.loadtest.send.connection import Connection, Request
 
 
 class ClosedLoop:
     """Connected clients, which are reused from run to run."""
 
-    def __init__(self, connect: Callable[[], Connects], clients: int) -> None:
+    def __init__(self, connect: Callable[[], Connection], clients: int) -> None:
         self._resources = ExitStack()
         self._connections = [
             self._resources.enter_context(closing(connect())) for _ in range(clients)
@@ -84,7 +73,7 @@ class ClosedLoop:
 
 
 def _client(
-    connection: Connects,
+    connection: Connection,
     requests: Sequence[Request],
     taken: "counter[int]",
     more: Callable[[int], bool],

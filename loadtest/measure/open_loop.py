@@ -28,11 +28,6 @@ class Schedule:
     due: npt.NDArray[np.float64]
     request: npt.NDArray[np.int64]
 
-    @property
-    def seconds(self) -> float:
-        """When the last call is due, in seconds."""
-        return float(self.due[-1]) if len(self.due) else 0.0
-
 
 def poisson(rate: float, seconds: float, distinct: int, seed: int) -> Schedule:
     """A Poisson process. Gaps are exponential, so calls come in bursts, as from independent users.

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any
+from enum import StrEnum
 
 import numpy as np
 from colcast.loadtest.measure.budget import UNLIMITED, Budget
 from colcast.loadtest.measure.open_loop import kept_up
-from colcast.loadtest.measure.recording import Recording, finite
+from colcast.loadtest.measure.recording import Recording
 
 _WINDOWS, _MOST = 3, 2  # windows per rate; a rate meets the target if most of its windows do
 # How many rates are measured again at most, and the factor from one to the next.
@@ -39,7 +38,7 @@ class Sla:
         return 1000 * float(np.percentile(times, self.percentile, method="higher"))
 
 
-class Verdict(Enum):
+class Verdict(StrEnum):
     """Whether a window's rate met the target."""
 
     HOLDS = "holds"
@@ -64,18 +63,10 @@ class Window:
     def shown(self, sla: Sla) -> str:
         """The window as text: rate, percentile, verdict."""
         percentile = f"p{sla.percentile:g} {self.milliseconds:.1f} ms"
-        return f"{self.rate:,.0f} per second, {percentile}: {self.verdict.value}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The window as plain values; no milliseconds if too many calls failed."""
-        return {
-            "rate": self.rate,
-            "ms": finite(self.milliseconds),
-            "verdict": self.verdict.value,
-        }
+        return f"{self.rate:,.0f} per second, {percentile}: {self.verdict}"
 
 
-class Ended(Enum):
+class Ended(StrEnum):
     """The reason why a search ended."""
 
     BY_ITSELF = "it was complete"
@@ -137,15 +128,31 @@ def find_max(
       progress: called after every window.
       budget: once it is spent, no further rate is measured; at least one always is.
     """
-    search = _Search(run, sla, progress)
+    windows: list[Window] = []
+
+    def measured(enough: int) -> Verdict:
+        """HOLDS if `enough` windows meet the target; MISSES if most miss it.
+
+        A window in which the generator was late is ignored, unless there are three of them.
+        """
+        needed = {Verdict.HOLDS: enough, Verdict.MISSES: _MOST, Verdict.GENERATOR_LATE: _WINDOWS}
+        verdicts: Counter[Verdict] = Counter()
+        while True:
+            windows.append(_judged(rate, run(rate, len(windows)), sla))
+            progress(windows[-1])
+            verdict = windows[-1].verdict
+            verdicts[verdict] += 1
+            if verdicts[verdict] == needed[verdict]:
+                return verdict
+
     holds, misses, late, rate = 0.0, 2 * highest, False, start
     ended = Ended.BY_ITSELF
     while rate >= lowest and misses - holds > precision * misses and rate <= highest:
-        if budget.spent and search.windows:
+        if budget.spent and windows:
             ended = Ended.BUDGET
             break
         try:
-            verdict = search.verdict(rate, 1 if misses > highest else _MOST)
+            verdict = measured(1 if misses > highest else _MOST)
         except KeyboardInterrupt:
             ended = Ended.INTERRUPT
             break
@@ -153,12 +160,8 @@ def find_max(
             holds = rate
         else:
             misses, late = rate, verdict is Verdict.GENERATOR_LATE
-        rate = _next(holds, misses, highest)
-    return Found(holds, tuple(search.windows), late, ended=ended)
-
-
-def _next(holds: float, misses: float, highest: float) -> float:
-    return 2 * holds if misses > highest else (holds + misses) / 2
+        rate = 2 * holds if misses > highest else (holds + misses) / 2
+    return Found(holds, tuple(windows), late, ended=ended)
 
 
 def confirm(
@@ -195,34 +198,3 @@ def _judged(rate: float, recording: Recording, sla: Sla) -> Window:
     else:
         verdict = Verdict.MISSES if kept_up(recording, sla.percentile) else Verdict.GENERATOR_LATE
     return Window(rate, reached, verdict)
-
-
-class _Search:
-    """Judges each rate by several windows."""
-
-    def __init__(
-        self, run: Callable[[float, int], Recording], sla: Sla, progress: Callable[[Window], None]
-    ) -> None:
-        self.windows: list[Window] = []
-        self._run = run
-        self._sla = sla
-        self._progress = progress
-
-    def verdict(self, rate: float, enough: int) -> Verdict:
-        """HOLDS if `enough` windows meet the target; MISSES if most miss it.
-
-        A window in which the generator was late is ignored, unless there are three of them.
-        """
-        needed = {Verdict.HOLDS: enough, Verdict.MISSES: _MOST, Verdict.GENERATOR_LATE: _WINDOWS}
-        verdicts: Counter[Verdict] = Counter()
-        while True:
-            verdict = self._window(rate).verdict
-            verdicts[verdict] += 1
-            if verdicts[verdict] == needed[verdict]:
-                return verdict
-
-    def _window(self, rate: float) -> Window:
-        recording = self._run(rate, len(self.windows))
-        self.windows.append(_judged(rate, recording, self._sla))
-        self._progress(self.windows[-1])
-        return self.windows[-1]

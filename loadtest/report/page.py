@@ -1,7 +1,7 @@
 """Renders the report as one self-contained, printable HTML file."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import log10
+from math import inf, log10
 from statistics import median
 from typing import Any
 
@@ -48,7 +48,7 @@ def _rate(search: Mapping[str, Any] | None) -> str:
     """The highest rate of a search."""
     if not search or search["highest_rate"] is None:
         return "-"
-    cut_short = search["generator_limited"] or search["ended_by"] == Ended.BUDGET.value
+    cut_short = search["generator_limited"] or search["ended_by"] == Ended.BUDGET
     return ("≥ " if cut_short else "") + number(search["highest_rate"])
 
 
@@ -136,7 +136,7 @@ def _against_rate(series: Sequence[Series], sla: Mapping[str, float]) -> str:
     for n, one in enumerate(series):
         by_rate: dict[float, list[float]] = {}
         for window in one["search"]["windows"] if one["search"] else []:
-            ms = float("inf") if window["ms"] is None else window["ms"]
+            ms = inf if window["milliseconds"] is None else window["milliseconds"]
             by_rate.setdefault(window["rate"], []).append(ms)
         points = [(rate, median(found)) for rate, found in sorted(by_rate.items())]
         kept = [(rate, ms) for rate, ms in points if ms <= 2 * sla["milliseconds"]]

@@ -167,9 +167,9 @@ def _series(result: Result) -> dict[str, Any]:
         else {
             "highest_rate": found.rate if found.confirmed else None,
             "generator_limited": found.generator_limited,
-            "ended_by": found.ended.value,
-            "windows": [window.as_json() for window in found.windows],
-            "measured_again": [window.as_json() for window in found.again],
+            "ended_by": found.ended,
+            "windows": finite(found.windows),
+            "measured_again": finite(found.again),
         },
     }
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from colcast.loadtest.measure.recording import finite
 from colcast.loadtest.measure.search import Ended, Sla, Window
 from colcast.loadtest.tune.climb import Climbed, Setting
 from rich.console import Console
@@ -36,7 +37,7 @@ def flagfile(model: str, tuned: Tuned) -> str:
         f"# started with {Setting.start(tuned.climbed.best.knobs)}",
     ]
     if tuned.ended is not Ended.BY_ITSELF:
-        head.append(f"# the search was ended early by {tuned.ended.value}")
+        head.append(f"# the search was ended early by {tuned.ended}")
     return "\n".join([*head, *tuned.climbed.best.flags]) + "\n"
 
 
@@ -50,13 +51,13 @@ def write(tuned: Tuned, model: str, folder: Path) -> list[Path]:
     def setting(values: tuple[float, ...]) -> dict[str, object]:
         return {
             "flags": Setting(best.knobs, values).flags,
-            "windows": [window.as_json() for window in tuned.windows[values]],
+            "windows": finite(tuned.windows[values]),
         }
 
     tried = tuned.climbed.tried
     found = {
         "target": str(tuned.sla),
-        "ended_by": tuned.ended.value,
+        "ended_by": tuned.ended,
         "best": best.flags if compared else None,
         "rate": tuned.climbed.figure,
         "tried": [setting(values) | {"rate": rate} for values, rate in tried.items()],
@@ -77,7 +78,7 @@ def show(tuned: Tuned, console: Console) -> None:
     start = Setting.start(climbed.best.knobs)
     began = climbed.tried.get(start.values, 0.0)
     if tuned.ended is not Ended.BY_ITSELF:
-        console.print(f"the search was ended early by {tuned.ended.value}")
+        console.print(f"the search was ended early by {tuned.ended}")
     if not climbed.tried:
         console.print("no setting was measured completely")
         return

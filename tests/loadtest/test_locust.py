@@ -39,7 +39,7 @@ def test_every_format_is_sent_and_answered(served: ServerProcess, tmp_path: Path
         assert stats[name]["num_requests"] > 10
         assert stats[name]["num_failures"] == 0
     assert "late" not in stats
-    assert re.search(r"columnar .* 99\d +\d+ % ", stats["text"]["out"])  # bytes per request
+    assert re.search(r"columnar .* 99\d \(\d+ %\)", stats["text"]["out"])  # bytes per request
 
 
 def test_a_mix_sends_formats_by_weight(served: ServerProcess, tmp_path: Path):
