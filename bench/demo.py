@@ -7,14 +7,14 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 from colcast.bench.measure import Line, head
 from colcast.bench.measure import measure as in_turn
+from colcast.bench.requests import zoo_data
 from colcast.cli.console import report_console
 from colcast.client import RankingClient
 from colcast.export import export_saved_model
@@ -24,10 +24,9 @@ from colcast.loadtest.measure.budget import interruptible
 from colcast.loadtest.measure.meters import Meter, ProcessMeter
 from colcast.loadtest.measure.run import Options
 from colcast.loadtest.measure.series import Target, prepare
-from colcast.loadtest.send.formats import FORMATS_ALONE, NO_STATES, RequestData
+from colcast.loadtest.send.formats import FORMATS_ALONE, NO_STATES
 from colcast.server import ServerProcess
 from colcast.zoo.columnar import USER_FEATURES
-from colcast.zoo.examples import serialize_request
 from colcast.zoo.movielens import train
 from colcast.zoo.movielens.features import Candidates, RankingRequest
 from rich.table import Table
@@ -77,7 +76,7 @@ def run(work_dir: Path) -> int:
         with RankingClient(server.target, MODEL) as client:
             for user in _USERS:
                 console.print(ranking_table(client, candidates.of(user)))
-        lines = measure(server, candidates)
+        lines = measure(server)
     by_key = same_by_key(work_dir, candidates)
     console.print(
         "late computes the user's part once: equal up to rounding. Here TensorFlow parses\n"
@@ -145,7 +144,7 @@ def same_by_key(work_dir: Path, candidates: Candidates) -> bool:
     return equal
 
 
-def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
+def measure(server: ServerProcess) -> list[Line]:
     """Compares the formats, which take turns at each number of candidates."""
     say(f"Comparing formats, with {_CLIENTS} clients that wait for their answers")
     for line in head():
@@ -154,7 +153,7 @@ def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
     options = Options(windows=_ROUNDS, window_calls=_CALLS, keep_every=0)
     meters: dict[str, Meter] = {server.target: ProcessMeter(server.pid)}
     for size in _SIZES:
-        data = list(islice(_requests(candidates, size), _DISTINCT_REQUESTS))
+        data = zoo_data(MODEL, size, _DISTINCT_REQUESTS)
         series, left_out = prepare([Target("", server.target)], MODEL, _FORMATS, data)
         if left_out:
             raise RuntimeError("; ".join(map(str, left_out)))
@@ -164,16 +163,6 @@ def measure(server: ServerProcess, candidates: Candidates) -> list[Line]:
 
 def say_line(line: str) -> None:
     console.print(line, markup=False, soft_wrap=True)
-
-
-def _requests(candidates: Candidates, size: int) -> Iterator[RequestData]:
-    """Yields a request for each user with enough unrated movies, as rows and tf.Examples."""
-    for user in candidates.users:
-        request = candidates.of(user)
-        items = request.items[:size]
-        if len(items) == size:
-            examples = serialize_request(request.user_row, items)
-            yield RequestData(size, request.user_row, items, examples)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from colcast.client._asking import Result, Steps
@@ -16,7 +16,7 @@ from colcast.client.request._outputs import Ranking
 from colcast.client.request._prepared import PreparedItems
 from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._telemetry import call_span
-from colcast.client.transport._transport import AsyncTransport, Call, Metadata
+from colcast.client.transport._transport import AsyncTransport, Call, Metadata, gathered
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -64,21 +64,15 @@ class AsyncRankingClient(ClientSettings, AsyncClosing):
         self, steps: Steps[list[Group]], timeout_seconds: float | None, metadata: Metadata
     ) -> list[Ranking]:
         groups = await self._run("rank_many", steps, timeout_seconds, metadata, data=None)
-        turns = asyncio.Semaphore(MANY_IN_FLIGHT)
 
         async def ranked(group: Group) -> list[Ranking]:
-            async with turns:
-                steps = self._flow.rank_group(group)
-                return await self._run(
-                    "rank_many", steps, timeout_seconds, metadata, each=True, data=None
-                )
+            steps = self._flow.rank_group(group)
+            return await self._run(
+                "rank_many", steps, timeout_seconds, metadata, each=True, data=None
+            )
 
-        tasks = [asyncio.ensure_future(ranked(group)) for group in groups]
-        try:
-            return in_order(groups, await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
+        found = await gathered(MANY_IN_FLIGHT, [partial(ranked, group) for group in groups])
+        return in_order(groups, found)
 
     async def _run(
         self,

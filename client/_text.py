@@ -1,26 +1,33 @@
-"""TextClient and AsyncTextClient: compute vectors of texts and rank titles for a query."""
+"""TextClient and AsyncTextClient: compute vectors of texts and rank titles for a query.
+
+Texts are checked, sent once each, and batched by length.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from colcast.client._closing import AsyncClosing, Closing
-from colcast.client._errors import InputError
+from colcast.client._errors import DecodeError, InputError
 from colcast.client._settings import ChannelOptions, check_timeout
-from colcast.client._text_batches import POOLINGS, Batches, all_bytes, strings, text_bytes, vectors
 from colcast.client.columns._decode import decode_predict_response
-from colcast.client.columns._dtypes import Array
-from colcast.client.columns._encode import encode_predict_request
+from colcast.client.columns._dtypes import STRING, Array
+from colcast.client.columns._encode import Tensor, encode_predict_request
+from colcast.client.columns._values import object_array
 from colcast.client.request._outputs import Ranking
 from colcast.client.transport._deadline import Deadline
-from colcast.client.transport._transport import PREDICT, AsyncTransport, Call, Transport
+from colcast.client.transport._transport import PREDICT, AsyncTransport, Call, Transport, gathered
 
 Pooling = Literal["mean", "cls", "max"]
 Progress = Callable[[int, int], object]
 _LONGEST = 512
+_BYTES_PER_TOKEN = 4  # a rough value for English
+_MARKS = 2  # [CLS] and [SEP], which are added to every text
+_POOLINGS = {"mean": "embeddings", "cls": "embeddings/cls", "max": "embeddings/max"}
 
 
 @dataclass(eq=False)
@@ -60,23 +67,26 @@ class TextSettings:
 
     def _plan(
         self, texts: Iterable[str | bytes], pooling: Pooling, max_seq_len: int | None
-    ) -> tuple[Batches, Callable[[Sequence[bytes]], Call], str]:
+    ) -> "tuple[_Batches, Callable[[Sequence[bytes]], Call], str]":
         """The batches of texts, a function that makes a batch's call, and the output's name."""
-        if pooling not in POOLINGS:
-            raise InputError(f"pooling must be one of {', '.join(POOLINGS)}, got {pooling!r}")
+        if pooling not in _POOLINGS:
+            raise InputError(f"pooling must be one of {', '.join(_POOLINGS)}, got {pooling!r}")
         if max_seq_len is not None and not 2 <= max_seq_len <= _LONGEST:
             raise InputError(f"max_seq_len must be 2 to {_LONGEST}, got {max_seq_len!r}")
-        output = POOLINGS[pooling]
+        output = _POOLINGS[pooling]
         more = {} if max_seq_len is None else {"max_seq_len": np.asarray(max_seq_len, np.int32)}
 
         def call(batch: Sequence[bytes]) -> Call:
-            return self._call("encode", {"texts": strings(batch), **more}, (output,))
+            return self._call(
+                "encode", {"texts": Tensor(STRING, object_array(batch)), **more}, (output,)
+            )
 
-        return Batches(texts, self.batch_tokens, max_seq_len or _LONGEST), call, output
+        return _Batches(texts, self.batch_tokens, max_seq_len or _LONGEST), call, output
 
     def _rank_call(self, query: str | bytes, titles: Iterable[str | bytes]) -> Call:
-        asked = strings([text_bytes(query, "query")])
-        return self._call("rank", {"query": asked, "titles": strings(all_bytes(titles, "title"))})
+        asked = {"query": [_text_bytes(query, "query")], "titles": _all_bytes(titles, "title")}
+        columns = {name: Tensor(STRING, object_array(texts)) for name, texts in asked.items()}
+        return self._call("rank", columns)
 
     def _call(
         self, signature: str, columns: Mapping[str, Any], outputs: Sequence[str] = ()
@@ -141,7 +151,7 @@ class TextClient(TextSettings, Closing):
 
         def ask(batch: Sequence[bytes]) -> Array:
             reply = self._transport.call(call(batch), Deadline(self.timeout_seconds))
-            return vectors(reply.response, output, len(batch))
+            return _vectors(reply.response, output, len(batch))
 
         answers = []
         with ThreadPoolExecutor(min(self.in_flight, len(batches))) as pool:
@@ -184,25 +194,17 @@ class AsyncTextClient(TextSettings, AsyncClosing):
         """Vectors for any number of texts; see `TextClient.encode`."""
         plan = asyncio.to_thread(self._plan, texts, pooling, max_seq_len)
         batches, call, output = await plan
-        answers: list[Any] = [None] * len(batches)
-        waiting, answered = enumerate(batches), 0
+        answered = 0
 
-        async def ask() -> None:
+        async def ask(batch: Sequence[bytes]) -> Array:
             nonlocal answered
-            # All tasks share the iterator, so the next free task takes the next batch.
-            for at, batch in waiting:
-                reply = await self._transport.call(call(batch), Deadline(self.timeout_seconds))
-                answers[at] = vectors(reply.response, output, len(batch))
-                answered += 1
-                if progress is not None:
-                    progress(answered, len(batches))
+            reply = await self._transport.call(call(batch), Deadline(self.timeout_seconds))
+            answered += 1
+            if progress is not None:
+                progress(answered, len(batches))
+            return _vectors(reply.response, output, len(batch))
 
-        askers = [asyncio.ensure_future(ask()) for _ in range(min(self.in_flight, len(batches)))]
-        try:
-            await asyncio.gather(*askers)
-        finally:
-            for asker in askers:
-                asker.cancel()
+        answers = await gathered(self.in_flight, [partial(ask, batch) for batch in batches])
         return await asyncio.to_thread(batches.joined, answers)
 
     async def rank(self, query: str | bytes, titles: Iterable[str | bytes]) -> Ranking:
@@ -214,3 +216,84 @@ class AsyncTextClient(TextSettings, AsyncClosing):
 def _ranking(reply: Any) -> Ranking:
     decoded = decode_predict_response(reply.response)
     return Ranking(decoded.outputs, decoded.model.version, reply.metadata, "scores")
+
+
+def _vectors(response: bytes, output: str, texts: int) -> Array:
+    """The response's vectors; raises DecodeError unless there is one for each of `texts` texts."""
+    found = decode_predict_response(response).outputs
+    if output not in found or len(found[output]) != texts:
+        shape = found[output].shape if output in found else "nothing"
+        raise DecodeError(f"{output}: expected {texts} rows, the server answered {shape}")
+    return found[output]
+
+
+class _Batches:
+    """The distinct texts of a call, in batches of similar length.
+
+    Attributes:
+        count: the number of texts given.
+    """
+
+    def __init__(self, texts: Iterable[str | bytes], tokens: int, longest: int) -> None:
+        """Checks and orders the texts.
+
+        Args:
+            texts: the texts to encode.
+            tokens: the estimated token budget of a batch; a longer text forms its own batch.
+            longest: the maximum number of tokens counted for a text.
+
+        Raises:
+            InputError: an entry is not a text.
+        """
+        given = _all_bytes(texts, "text")
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(given))}
+        self.count = len(given)
+        self._different = list(numbers)
+        self._numbers = np.array([numbers[text] for text in given], np.int64)
+        self._rows = _divided([len(text) for text in numbers], tokens, longest)
+
+    def __iter__(self) -> Any:
+        """The texts of each batch; a single empty batch if there are no texts."""
+        for rows in self._rows:
+            yield [self._different[row] for row in rows]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def joined(self, answers: Sequence[Array]) -> Array:
+        """Combines the batches' answers: one row per given text, in the given order."""
+        order = np.concatenate(self._rows)
+        values = np.empty((len(order), *answers[0].shape[1:]), answers[0].dtype)
+        values[order] = np.concatenate(answers)
+        return values[self._numbers]
+
+
+def _text_bytes(text: Any, name: str) -> bytes:
+    """A text in UTF-8; raises an InputError that calls it `name` if it is not text."""
+    if isinstance(text, bytes):
+        return text
+    if not isinstance(text, str):
+        raise InputError(f"{name}: expected str or UTF-8 bytes, got {text!r}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _all_bytes(texts: Any, name: str) -> list[bytes]:
+    """Texts in UTF-8; raises an InputError with `name` and the row if one is not text."""
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise InputError(f"{name}s must be a list of texts, got {texts!r}")
+    return [_text_bytes(text, f"{name} {row}") for row, text in enumerate(texts)]
+
+
+def _divided(sizes: Sequence[int], tokens: int, longest: int) -> list[Array]:
+    """Splits rows, sorted by size, into batches within the token budget after padding."""
+    order = np.argsort(np.array(sizes, np.int64), kind="stable")
+    batches, begin = [], 0
+    for end, row in enumerate(order):
+        estimate = min(sizes[row] // _BYTES_PER_TOKEN + 1 + _MARKS, longest)
+        if end > begin and estimate * (end + 1 - begin) > tokens:
+            batches.append(order[begin:end])
+            begin = end
+    return [*batches, order[begin:]]

@@ -12,11 +12,9 @@ from colcast.client.cli import channel_options, tls_options
 from colcast.loadtest.options import (
     FORMATS,
     TARGET,
-    call_timeout,
-    latency_targets,
-    max_minutes,
     output_options,
     report_failures,
+    shared,
     traffic_options,
 )
 
@@ -109,8 +107,8 @@ def _print_locust_file(ctx: click.Context, _: click.Parameter, wanted: bool) -> 
     is_flag=True,
     help="Find the highest rate that meets --sla-p95 or --sla-p99.",
 )
-@max_minutes(_load)
-@latency_targets(_gate)
+@shared(_load, "--max-minutes")
+@shared(_gate, "--sla-p95", "--sla-p99")
 @_gate(
     "--max-errors",
     type=click.IntRange(min=0),
@@ -127,7 +125,7 @@ def _print_locust_file(ctx: click.Context, _: click.Parameter, wanted: bool) -> 
     metavar="W",
     help="Windows per format; formats take turns.",
 )
-@call_timeout(_measuring)
+@shared(_measuring, "--timeout")
 @_measuring(
     "--check-every",
     type=click.IntRange(min=0),

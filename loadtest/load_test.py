@@ -148,13 +148,9 @@ def _measure(
 
     windows = len(series) * args.windows
     with windows_shown("colcast loadtest", windows, args.seconds) as begin:
-
-        def measured(*_: object) -> None:
-            begin()
-
         if args.clients is not None:
-            return with_clients(series, args.clients, meters, options, measured)
-        return at_rate(series, args.rate, meters, options, measured)
+            return with_clients(series, args.clients, meters, options, lambda *_: begin())
+        return at_rate(series, args.rate, meters, options, lambda *_: begin())
 
 
 def _meters(args: SimpleNamespace, targets: Sequence[Target]) -> dict[str, Meter]:

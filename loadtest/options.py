@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,35 +15,19 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Option = Callable[..., Any]
 
 
-def _formats(text: str) -> list[str]:
-    from colcast.loadtest.send.formats import parse_formats
+def parsed(module: str, function: str) -> Parsed:
+    """A value that a function of a module in this package reads."""
 
-    return parse_formats(text)
+    def read(text: str) -> Any:
+        return getattr(import_module(f"colcast.loadtest.{module}"), function)(text)
 
-
-def _format(text: str) -> str:
-    name, *others = _formats(text)
-    if others:
-        raise ValueError(f"{text!r}: expected one format")
-    return name
+    return Parsed(read)
 
 
-def _sizes(text: str) -> Any:
-    from colcast.loadtest.send.sizes import parse_sizes
-
-    return parse_sizes(text)
-
-
-def _target(text: str) -> Any:
-    from colcast.loadtest.measure.series import parse_target
-
-    return parse_target(text)
-
-
-FORMAT = Parsed(_format)
-FORMATS = Parsed(_formats)
-SIZES = Parsed(_sizes)
-TARGET = Parsed(_target)
+FORMAT = parsed("send.formats", "parse_format")
+FORMATS = parsed("send.formats", "parse_formats")
+SIZES = parsed("send.sizes", "parse_sizes")
+TARGET = parsed("measure.series", "parse_target")
 
 
 def traffic_options(option: _Option, sizes: str = "200") -> Callable[[_Command], _Command]:
@@ -101,37 +86,34 @@ def traffic_options(option: _Option, sizes: str = "200") -> Callable[[_Command],
     )
 
 
-def call_timeout(option: _Option) -> Callable[[_Command], _Command]:
-    return together(
-        option(
-            "--timeout",
-            type=Number(min=0, min_open=True),
-            default=10.0,
-            metavar="S",
-            help="Deadline of a call, in seconds.",
-        )
-    )
+_SHARED: dict[str, dict[str, Any]] = {
+    "--timeout": {
+        "type": Number(min=0, min_open=True),
+        "default": 10.0,
+        "metavar": "S",
+        "help": "Deadline of a call, in seconds.",
+    },
+    "--max-minutes": {
+        "type": Number(min=0, min_open=True),
+        "metavar": "M",
+        "help": "End a search after about this many minutes, with the best result so far.",
+    },
+    "--sla-p95": {
+        "type": MILLISECONDS,
+        "metavar": "TIME",
+        "help": "The largest 95th percentile of latency, such as 25ms.",
+    },
+    "--sla-p99": {
+        "type": MILLISECONDS,
+        "metavar": "TIME",
+        "help": "The largest 99th percentile of latency, such as 60ms.",
+    },
+}
 
 
-def max_minutes(option: _Option) -> Callable[[_Command], _Command]:
-    return together(
-        option(
-            "--max-minutes",
-            type=Number(min=0, min_open=True),
-            metavar="M",
-            help="End a search after about this many minutes, with the best result so far.",
-        )
-    )
-
-
-def latency_targets(option: _Option) -> Callable[[_Command], _Command]:
-    """The options --sla-p95 and --sla-p99."""
-    helps = {
-        "--sla-p95": "The largest 95th percentile of latency, such as 25ms.",
-        "--sla-p99": "The largest 99th percentile of latency, such as 60ms.",
-    }
-    declared = [option(name, type=MILLISECONDS, metavar="TIME", help=helps[name]) for name in helps]
-    return together(*declared)
+def shared(option: _Option, *names: str) -> Callable[[_Command], _Command]:
+    """Options of these names."""
+    return together(*(option(name, **_SHARED[name]) for name in names))
 
 
 def output_options(

@@ -52,25 +52,6 @@ class Batch:
     keys: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-def batch_of(
-    features: Mapping[str, Feature],
-    user: Table | None,
-    items: Table,
-    policies: Policies,
-) -> Batch:
-    """Builds a request's columns.
-
-    Args:
-        features: the signature's features.
-        user: one row of user features; None if `items` has all features.
-        items: N rows.
-        policies: how missing values and unused columns are treated.
-    """
-    if user is not None and (both := user.columns.keys() & items.columns.keys()):
-        raise InputError("given in user and in items", feature=min(both))
-    return with_user(features, user, item_batch(features, items, policies), policies)
-
-
 def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies) -> Batch:
     """The columns of the items alone; absent features are not checked yet."""
     if items.rows == 0:

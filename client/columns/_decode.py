@@ -15,6 +15,7 @@ from colcast.client.columns._dtypes import (
     bfloat16_values,
     dtype_of_number,
 )
+from colcast.client.columns._values import object_array
 from colcast.client.messages import has_unknown, parse, shape_of
 
 
@@ -102,9 +103,7 @@ def _typed(tensor: Any, dtype: DType) -> Array:
     field = TYPED_FIELDS[dtype.typed_field]
     found = getattr(tensor, field)
     if dtype is STRING:
-        strings = np.empty(len(found), object)
-        strings[:] = found
-        return strings
+        return object_array(found)
     if field in ("float_val", "double_val"):
         return _numbers(b"".join(found), dtype.storage, dtype)
     if field == "half_val":

@@ -18,7 +18,7 @@ from colcast.client.columns._dtypes import (
     bfloat16_bits,
     dtype_of_array,
 )
-from colcast.client.columns._values import refuse_masked
+from colcast.client.columns._values import object_array, refuse_masked, shown
 from colcast.client.wire import field, integer_field, varint
 
 Parts = list[bytes]
@@ -191,10 +191,8 @@ def _tensor_of(name: str, column: Any) -> Tensor:
 def _as_bytes(name: str, values: Array) -> Array:
     """The same strings with text encoded as UTF-8; refuses anything else."""
     flat = values.ravel().tolist()
-    result = np.empty(len(flat), object)
-    for i, value in enumerate(flat):
+    for value in flat:
         if not isinstance(value, str | bytes):
-            shown = f"{value!r} ({type(value).__name__})"
-            raise InputError(f"expected str or bytes, got {shown}", feature=name)
-        result[i] = value.encode() if isinstance(value, str) else value
-    return result.reshape(values.shape)
+            raise InputError(f"expected str or bytes, got {shown(value)}", feature=name)
+    encoded = [value.encode() if isinstance(value, str) else value for value in flat]
+    return object_array(encoded).reshape(values.shape)

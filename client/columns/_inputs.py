@@ -176,8 +176,6 @@ def _polars(series: Any) -> Any:
 def _pyarrow(column: Any) -> Any:
     array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     types = __import__("pyarrow").types
-    if types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     if array.null_count:
         return array.to_pylist()
     if types.is_list(array.type) or types.is_large_list(array.type):

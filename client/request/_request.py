@@ -8,7 +8,6 @@ from colcast.client._errors import InputError
 from colcast.client._settings import ClientSettings, Target
 from colcast.client.columns._batch import (
     Batch,
-    batch_of,
     item_batch,
     send_equal_rows_once,
     with_all_rows_in_one,
@@ -18,7 +17,7 @@ from colcast.client.columns._columns import no_rows
 from colcast.client.columns._dtypes import STRING
 from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.columns._examples import as_lists, infer_features
-from colcast.client.columns._inputs import Rows, table_of_items, table_of_user
+from colcast.client.columns._inputs import Rows, Table, table_of_items, table_of_user
 from colcast.client.columns._inputs_examples import Examples, tables_of_examples
 from colcast.client.columns._schema import Kind, ModelSchema
 from colcast.client.columns._values import object_array
@@ -132,16 +131,18 @@ def build_prefetch(schema: ModelSchema, user: Any, options: RequestOptions) -> B
 def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> tuple[Plan, Batch]:
     """The columns and the plan, with features inferred from the data if the plan has none."""
     inferred = plan.target == "example" and not plan.features
+    policies, ready = options.settings.policies, None
+    given: Table | None
     if isinstance(inputs, Examples):
-        user, items = tables_of_examples(inputs.examples, plan.features)
-        return plan, batch_of(plan.features, user, items, options.settings.policies)
-    wanted = None if inferred else plan.inputs
-    given = None if inputs.user is None else table_of_user(inputs.user, wanted)
-    prepared = isinstance(inputs.items, PreparedItems)
-    if isinstance(inputs.items, ItemsByKey) or (prepared and plan.target != "example"):
-        ready = items_for(plan, inputs.items, options)
-        return plan, with_user(plan.features, given, ready, options.settings.policies)
-    items = table_of_items(inputs.items.items if prepared else inputs.items, wanted)
+        given, items = tables_of_examples(inputs.examples, plan.features)
+    else:
+        wanted = None if inferred else plan.inputs
+        given = None if inputs.user is None else table_of_user(inputs.user, wanted)
+        prepared = isinstance(inputs.items, PreparedItems)
+        if isinstance(inputs.items, ItemsByKey) or (prepared and plan.target != "example"):
+            ready = items_for(plan, inputs.items, options)
+        else:
+            items = table_of_items(inputs.items.items if prepared else inputs.items, wanted)
     if inferred:
         items = as_lists(items, plan.dtypes)
         features = infer_features(items, plan.dtypes)
@@ -149,7 +150,8 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
             given = as_lists(given, plan.dtypes)
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
-    return plan, batch_of(plan.features, given, items, options.settings.policies)
+    ready = ready or item_batch(plan.features, items, policies)
+    return plan, with_user(plan.features, given, ready, policies)
 
 
 def items_for(plan: Plan, items: Any, options: RequestOptions) -> Batch:

@@ -4,9 +4,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -17,6 +17,7 @@ from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._servers import Servers
 
 Metadata = Sequence[tuple[str, str | bytes]]
+_Result = TypeVar("_Result")
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
 GET_MODEL_METADATA = "/tensorflow.serving.PredictionService/GetModelMetadata"
@@ -265,6 +266,22 @@ class AsyncTransport(Connection):
     @staticmethod
     def _watch(channel: Any) -> Callable[[], grpc.ChannelConnectivity]:
         return lambda: channel.get_state(try_to_connect=True)
+
+
+async def gathered(limit: int, work: Sequence[Callable[[], Awaitable[_Result]]]) -> list[_Result]:
+    """All results in order, of at most `limit` tasks at a time; an error cancels the others."""
+    turns = asyncio.Semaphore(limit)
+
+    async def done(one: Callable[[], Awaitable[_Result]]) -> _Result:
+        async with turns:
+            return await one()
+
+    tasks = [asyncio.ensure_future(done(one)) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 _STATES = {state.value[0]: state for state in grpc.ChannelConnectivity}

@@ -125,8 +125,7 @@ class Agreement:
       requests: the number of requests sent to each side.
       answered: the number of requests that both answered.
       codes: gRPC code -> number of answers, for A and for B.
-      refusals: requests that only one side answered.
-      alike: requests that both refused with the same code.
+      refusals: requests that at least one side refused.
       other_forms: outputs that could not be compared.
       outputs: outputs that were compared.
     """
@@ -135,7 +134,6 @@ class Agreement:
     answered: int
     codes: tuple[Counter[str], Counter[str]]
     refusals: Sequence[Refusal]
-    alike: Sequence[Refusal]
     other_forms: Sequence[OtherForm]
     outputs: Sequence[OutputAgreement]
 
@@ -156,7 +154,6 @@ Compared = Mapping[str, Iterable[tuple[tuple[Request, Request], tuple[Answer, An
 def agreement(compared: Compared) -> Agreement:
     """Compares the answers to each request; with several formats, what differs names its format."""
     refusals: list[Refusal] = []
-    alike: list[Refusal] = []
     codes: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     pairs: dict[str, list[_Pair]] = {}
     forms: dict[str, list[tuple[int, str]]] = {}
@@ -167,8 +164,7 @@ def agreement(compared: Compared) -> Agreement:
                 count[answer.code] += 1
             if any(answer.code != "OK" for answer in got):
                 both, messages = (got[0].code, got[1].code), (got[0].message, got[1].message)
-                refused = alike if both[0] == both[1] else refusals
-                refused.append(Refusal(number, both, messages, own))
+                refusals.append(Refusal(number, both, messages, own))
                 continue
             a, b = (one.decode(it.response) for one, it in zip(sent, got, strict=True))
             for output in sorted({*a, *b}):
@@ -181,10 +177,9 @@ def agreement(compared: Compared) -> Agreement:
     total = codes[0].total()
     return Agreement(
         requests=total,
-        answered=total - len(refusals) - len(alike),
+        answered=total - len(refusals),
         codes=codes,
         refusals=refusals,
-        alike=alike,
         other_forms=[OtherForm(name, len(of), *of[0]) for name, of in forms.items()],
         outputs=[_output(name, of) for name, of in sorted(pairs.items())],
     )

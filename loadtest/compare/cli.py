@@ -5,13 +5,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import click
-from colcast.cli.options import Command, Number, Parsed, removed, section
+from colcast.cli.options import Command, Number, removed, section
 from colcast.client.cli import channel_options, tls_options
 from colcast.loadtest.options import (
     FORMAT,
-    call_timeout,
     output_options,
+    parsed,
     report_failures,
+    shared,
     traffic_options,
 )
 
@@ -28,12 +29,7 @@ Examples:
 _DEFAULT_MODEL = "model"
 
 
-def _side(text: str) -> Any:
-    from colcast.loadtest.compare.sides import parse_side
-
-    return parse_side(text)
-
-
+_SIDE = parsed("compare.sides", "parse_side")
 _SHARE = Number(min=0, max=1)
 
 _compared = section("What is compared")
@@ -44,8 +40,8 @@ _report = section("Report")
 
 
 @click.command(cls=Command, epilog=_EXAMPLES)
-@click.argument("a", type=Parsed(_side))
-@click.argument("b", type=Parsed(_side))
+@click.argument("a", type=_SIDE)
+@click.argument("b", type=_SIDE)
 @_compared(
     "--model",
     metavar="NAME",
@@ -110,7 +106,7 @@ _report = section("Report")
     help="How often all requests are sent to measure latency and CPU, alternately to A and B; 0"
     " measures neither.",
 )
-@call_timeout(_measuring)
+@shared(_measuring, "--timeout")
 @output_options(_report, "build/compare", "report.html and report.json", "report.json")
 @tls_options(section("TLS"))
 @click.pass_context

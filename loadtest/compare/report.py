@@ -1,6 +1,6 @@
 """The result of comparing two servers: problems, thresholds, plain values."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -74,7 +74,7 @@ class CompareReport:
     def notes(self) -> list[str]:
         """Caveats: requests that both sides refused, calls that failed."""
         found = []
-        both = list(self._refused_by_both())
+        both = [it for it in self.agreement.refusals if "OK" not in it.codes]
         if both:
             what = f"{len(both):,} of {self.agreement.requests:,} requests were refused by both"
             found.append(
@@ -134,7 +134,6 @@ class CompareReport:
             "answered_by_both": found.answered,
             "codes": dict(zip("AB", map(dict, found.codes), strict=True)),
             "refusals": [asdict(it) for it in found.refusals],
-            "refused_alike": [asdict(it) for it in found.alike],
             "other_forms": [asdict(it) for it in found.other_forms],
             "outputs": finite(list(found.outputs)),
             "figures": finite(dict(zip("AB", self.figures, strict=False))),
@@ -143,10 +142,6 @@ class CompareReport:
             "notes": self.notes,
             "problems": self.problems,
         }
-
-    def _refused_by_both(self) -> Iterable[Refusal]:
-        other_codes = [it for it in self.agreement.refusals if "OK" not in it.codes]
-        return sorted([*self.agreement.alike, *other_codes], key=lambda it: it.request)
 
 
 def _first_refusal(refusal: Refusal, place: int) -> str:

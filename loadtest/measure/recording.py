@@ -45,7 +45,6 @@ class Recording:
     first_error: str = ""
     wall_seconds: float = 0.0
     server_cpu_seconds: float = float("nan")
-    others: dict[str, Any] = field(default_factory=dict)
 
     def add(self, request: Request, answer: Answer, began: float, due: float | None = None) -> None:
         """Adds one call.

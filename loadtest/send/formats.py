@@ -139,6 +139,14 @@ def parse_formats(text: str) -> list[str]:
     return names
 
 
+def parse_format(text: str) -> str:
+    """Reads the name of one format."""
+    name, *others = parse_formats(text)
+    if others:
+        raise ValueError(f"{text!r}: expected one format")
+    return name
+
+
 def signature_named(request: Request) -> str:
     """The signature that a PredictRequest names."""
     spec = parse("PredictRequest", request.payload).model_spec

@@ -8,10 +8,9 @@ import click
 from colcast.cli.options import Command, Number, section
 from colcast.loadtest.options import (
     FORMATS,
-    latency_targets,
-    max_minutes,
     output_options,
     report_failures,
+    shared,
     traffic_options,
 )
 
@@ -75,8 +74,7 @@ _report = section("Report")
     help="How requests are sent, as in colcast loadtest.",
 )
 @traffic_options(_traffic, sizes="lognormal:100:1")
-@latency_targets(_search)
-@max_minutes(_search)
+@shared(_search, "--sla-p95", "--sla-p99", "--max-minutes")
 @_search(
     "--seconds",
     type=Number(min=0, min_open=True),

@@ -1,9 +1,5 @@
-"""Trains the ranking model and exports it with a tf.Example signature.
+"""Trains the ranking model and exports it with a tf.Example signature."""
 
-python -m colcast.zoo.movielens.train
-"""
-
-import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -100,18 +96,3 @@ def _encode(
     encoded = encoder(model.tensors(seen.user | seen.item for seen in impressions))
     columns = {name: tensor.numpy() for name, tensor in encoded.items()}
     return columns, np.asarray([seen.rating.liked for seen in impressions], np.float32)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Trains the model unless it exists, and prints its quality."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work-dir", type=Path, default=WORK_DIR)
-    args = parser.parse_args(argv)
-    _, report = ensure(args.work_dir)
-    print(f"AUC on {report.held_out_rows:,} held-out ratings: {report.auc:.4f}")
-    print(f"trained in {report.seconds:.0f} s: {args.work_dir}/model/1")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

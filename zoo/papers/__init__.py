@@ -9,21 +9,7 @@ saved.py     SavedModels of them, made once
 """
 
 from colcast.zoo.papers.model import PaperModel
-from colcast.zoo.papers.networks import (
-    DIEN,
-    DIN,
-    MULTI_TASK_WIDE_DEEP,
-    NCF,
-    RMC1,
-    RMC2,
-    RMC3,
-    WIDE_DEEP,
-)
+from colcast.zoo.papers.networks import PAPERS
 from colcast.zoo.papers.saved import SCALE, ensure
-
-PAPERS = {
-    model.name: model
-    for model in (NCF, WIDE_DEEP, MULTI_TASK_WIDE_DEEP, RMC1, RMC2, RMC3, DIN, DIEN)
-}
 
 __all__ = ["PAPERS", "SCALE", "PaperModel", "ensure"]

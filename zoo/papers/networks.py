@@ -245,3 +245,8 @@ DIEN = PaperModel(
     ),
     network=_dien_network,
 )
+
+PAPERS = {
+    model.name: model
+    for model in (NCF, WIDE_DEEP, MULTI_TASK_WIDE_DEEP, RMC1, RMC2, RMC3, DIN, DIEN)
+}
