@@ -52,12 +52,17 @@ class Batch:
     keys: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-def item_batch(features: Mapping[str, Feature], items: Table, policies: Policies) -> Batch:
-    """The columns of the items alone; absent features are not checked yet."""
+def item_batch(
+    features: Mapping[str, Feature], items: Table, policies: Policies, *, once: bool = False
+) -> Batch:
+    """The columns of the items alone; absent features are not checked yet.
+
+    With `once`, a list of the same value on every row may become one row.
+    """
     if items.rows == 0:
         raise InputError("items has no rows: there is nothing to rank")
     batch = Batch(items.rows, {}, {}, items.unused)
-    _add_columns(batch, features, items, policies, of_user=False)
+    _add_columns(batch, features, items, policies, of_user=False, once=once)
     return batch
 
 
@@ -135,6 +140,7 @@ def _add_columns(
     policies: Policies,
     *,
     of_user: bool,
+    once: bool = False,
 ) -> None:
     """Converts a table's columns into the batch, combining values with their lengths."""
     for name, values in table.columns.items():
@@ -142,9 +148,29 @@ def _add_columns(
         if feature is None:
             if name.removesuffix(LENGTH_SUFFIX) not in table.columns:
                 raise InputError("given without the values that it counts", feature=name)
-        else:
-            own = _policies_of(feature, policies)
+            continue
+        own = _policies_of(feature, policies)
+        if once and feature.kind is Kind.SINGLE:
+            values = _once(values)
+        clean = clean_column(feature, values, own)
+        if clean is None:
             _add_column(batch, Source(feature, own, of_user), table, values)
+        else:
+            batch.columns[name] = clean
+
+
+def _once(values: Any) -> Any:
+    """A list's first value alone, if all its values have that type and are equal."""
+    if type(values) is not list or len(values) < 2:
+        return values
+    first = values[0]
+    if type(first) not in _PLAIN or first != values[-1] or first == 0.0:  # 0.0 equals -0.0
+        return values
+    same = set(map(type, values)) == {type(first)} and values.count(first) == len(values)
+    return values[:1] if same else values
+
+
+_PLAIN = (int, float, str, bytes)
 
 
 def _policies_of(feature: Feature, policies: Policies) -> Policies:
@@ -173,9 +199,6 @@ def _add_column(batch: Batch, source: Source, table: Table, values: Any) -> None
 
 
 def _column(source: Source, values: Any) -> Column:
-    clean = clean_column(source.feature, values, source.policies)
-    if clean is not None:
-        return clean
     convert = fixed_column if source.feature.kind is Kind.SINGLE else list_column
     return convert(source, values)
 

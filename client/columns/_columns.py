@@ -68,8 +68,11 @@ def clean_column(feature: Feature, values: Any, policies: Policies) -> Column | 
     if feature.kind is not Kind.SINGLE:
         return None
     converted = _clean(feature, values)
-    if converted is None or (policies.nan != "send" and not _finite(converted)):
+    if converted is None:
         return None
+    if converted.dtype.kind == "f" and not np.isfinite(converted).all():
+        as_they_are = policies.nan == "send" and isinstance(values, np.ndarray)
+        return Column(converted) if as_they_are else None
     return Column(converted)
 
 
@@ -199,15 +202,10 @@ def _clean(feature: Feature, values: Any) -> Array | None:
                 return object_array(list(map(str.encode, values)))
             return object_array(values) if types == _BYTES else None
         if feature.dtype is FLOAT and types == _FLOAT:
-            converted = np.frombuffer(array("f", values), np.float32)
-            return None if np.isinf(converted).any() else converted
+            return np.frombuffer(array("f", values), np.float32)
     except (OverflowError, UnicodeEncodeError):
         pass
     return None
-
-
-def _finite(values: Array) -> bool:
-    return values.dtype.kind != "f" or bool(np.isfinite(values).all())
 
 
 def _default_row(feature: Feature) -> Array | None:

@@ -10,7 +10,6 @@ the library's own mark for missing values.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,9 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], wanted: Wanted) -> Table:
     bad = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if bad is not None:
         raise InputError(f"expected a dict of features, got {type(rows[bad]).__name__}", row=bad)
-    names = dict.fromkeys(chain.from_iterable(rows))
+    names: dict[str, Any] = {}
+    for row in rows:
+        names.update(row)  # faster than a loop over their keys
     check_names(names)
     columns: dict[str, Any] = {}
     for name in names if wanted is None else [name for name in names if name in wanted]:

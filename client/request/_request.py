@@ -150,7 +150,8 @@ def batch_for(plan: Plan, inputs: Rows | Examples, options: RequestOptions) -> t
             given = as_lists(given, plan.dtypes)
             features |= infer_features(given, plan.dtypes)
         plan = Plan(plan.target, plan.signature, features)
-    ready = ready or item_batch(plan.features, items, policies)
+    once = options.settings.dedupe == "auto"
+    ready = ready or item_batch(plan.features, items, policies, once=once)
     return plan, with_user(plan.features, given, ready, policies)
 
 

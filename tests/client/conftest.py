@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import ClientSettings, ModelSchema, Signature, Target, TensorSpec
+from colcast.client import ClientSettings, ModelSchema, RankingClient, Signature, Target, TensorSpec
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.request._request import RequestOptions, build_request
 from colcast.server import ServerProcess
@@ -168,6 +168,12 @@ class ScriptedServer:
     def stop(self) -> None:
         """Stops without waiting for calls."""
         self._server.stop(None).wait()
+
+
+def client_of(*servers: Any, **settings: Any) -> RankingClient:
+    """A client of these servers, with time enough on a loaded machine."""
+    addresses = [server.address for server in servers]
+    return RankingClient(addresses, "movies", **{"timeout_seconds": 120, **settings})
 
 
 def described(schema: ModelSchema, context: grpc.ServicerContext, version: int = 3) -> bytes:

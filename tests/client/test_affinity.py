@@ -21,7 +21,7 @@ from colcast.client.transport._servers import choose, home
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .conftest import ALL, ITEMS, OTHER, USER, request_options, scores, without_late
+from .conftest import ALL, ITEMS, OTHER, USER, client_of, request_options, scores, without_late
 
 HEADER = "x-colcast-user"
 
@@ -74,7 +74,7 @@ def headers(server: Any, method: str = "Predict") -> list[str | None]:
 
 def test_what_is_sent(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         client.rank(USER, ITEMS)
         client.prefetch(USER)
         client.rank(USER, ITEMS, affinity_key=17)
@@ -95,7 +95,7 @@ def test_what_is_sent(serves: Any, schema: ModelSchema) -> None:
 def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
     pairs = [(OTHER, ITEMS), ({**OTHER, "age": 3}, ITEMS)]
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         client.rank_many(pairs)
         client.rank_many(pairs, affinity_keys=["a", "b"])
         client.rank(USER, ITEMS, affinity_key="a")
@@ -127,33 +127,20 @@ def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSche
     assert all(found and found <= before for found, before in zip(joint, met, strict=True))
 
 
-async def test_asyncio_has_the_same_homes(serves: Any, schema: ModelSchema) -> None:
+async def test_asyncio_calls_go_home(serves: Any, schema: ModelSchema) -> None:
     servers = [serves(schema) for _ in range(3)]
     addresses = [server.address for server in servers]
-    users = [{**OTHER, "age": age} for age in range(12)]
-
-    async def meet(client: Any, rank: Any) -> list[set[str | None]]:
+    settings: Any = {"timeout_seconds": 120, "affinity": "off"}
+    async with AsyncRankingClient(addresses, "movies", **settings) as client:
         while not all(server.count("Predict") for server in servers):
-            await rank(client, USER, None)
+            await client.rank(USER, ITEMS)
         for server in servers:
             server.requests.clear()
-        for user in users:
-            await rank(client, user, user["age"])
-        return [set(headers(server)) for server in servers]
-
-    async def blocking(client: RankingClient, user: Any, key: int | None) -> None:
-        client.rank(user, ITEMS, affinity_key=key)
-
-    async def awaited(client: AsyncRankingClient, user: Any, key: int | None) -> None:
-        await client.rank(user, ITEMS, affinity_key=key)
-
-    settings: Any = {"timeout_seconds": 120, "affinity": "off"}
-    with RankingClient(addresses, "movies", **settings) as client:
-        expected = await meet(client, blocking)
-    for server in servers:
-        server.requests.clear()
-    async with AsyncRankingClient(addresses, "movies", **settings) as client:
-        assert await meet(client, awaited) == expected
+        for age in range(12):
+            await client.rank(USER, ITEMS, affinity_key=age)
+    met = {(key, server.address) for server in servers for key in headers(server)}
+    assert len(met) == 12
+    assert all(home(str(key), addresses) == address for key, address in met)
 
 
 def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSchema) -> None:

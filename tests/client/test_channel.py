@@ -12,7 +12,7 @@ from colcast.client.transport._channel import Lookup, addresses_of, channel_argu
 from colcast.client.transport._servers import Servers, home
 
 from ..server.tls import Authority
-from .conftest import ITEMS, USER, unavailable_until
+from .conftest import ITEMS, USER, client_of, unavailable_until
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,11 @@ def test_mutual_tls(serves: Any, schema: ModelSchema, tmp_path: Path) -> None:
     server, mine = serves(schema, credentials=credentials), authority.issue("client")
     ours = Tls(authority.root, mine.key, mine.chain)
     named = replace(ours, server_name="localhost")
-    with RankingClient(
-        server.address, "movies", channel=ChannelOptions(tls=named), timeout_seconds=120
-    ) as client:
+    with client_of(server, channel=ChannelOptions(tls=named)) as client:
         assert client.schema().version == 3
     unknown = ChannelOptions(tls=Tls(authority.root, server_name="localhost"))
     with (
-        RankingClient(server.address, "movies", channel=unknown, timeout_seconds=0.5) as client,
+        client_of(server, channel=unknown, timeout_seconds=0.5) as client,
         pytest.raises(ServerError, match="UNAVAILABLE"),
     ):
         client.schema()
@@ -212,7 +210,7 @@ def test_a_span_says_what_was_asked_and_travels_with_it(
 ) -> None:
     exporter.clear()
     server = serves(schema)
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         client.rank(USER, [{**item, "poster_url": "x"} for item in ITEMS])
     (span,) = exporter.get_finished_spans()
     assert span.name == "colcast.rank"
@@ -233,7 +231,7 @@ def test_a_span_says_what_was_asked_and_travels_with_it(
 def test_a_failure_is_recorded(serves: Any, schema: ModelSchema, exporter: Any) -> None:
     exporter.clear()
     server = serves(schema, unavailable_until(10**6, None))
-    with RankingClient(server.address, "movies") as client, pytest.raises(ServerError):
+    with client_of(server) as client, pytest.raises(ServerError):
         client.rank(USER, ITEMS, timeout_seconds=0.1)
     (span,) = exporter.get_finished_spans()
     assert span.attributes["rpc.grpc.status_code"] == "UNAVAILABLE"

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from colcast.client import InputError, ModelSchema, RankingClient
+from colcast.client import InputError, ModelSchema
 from colcast.client.columns._column import Column
 from colcast.client.columns._dtypes import BY_NAME
 from colcast.client.columns._inputs import Rows
@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ALL, CAN, arrays, message, signature, spec
+from .conftest import ALL, CAN, arrays, client_of, message, signature, spec
 
 # Finding rows that have the same bits.
 
@@ -280,7 +280,7 @@ def test_shared_candidates_are_sent_once(
     monkeypatch.setattr(_distinct, "_LEAST_SAVED", 0)
     server = serves(SCHEMA, predict)
     few: Any = {name: values[:50] for name, values in ITEMS.items()}
-    with RankingClient(server.address, "shops", timeout_seconds=120) as client:
+    with client_of(server) as client:
         few = client.prepare(few) if prepare else few
         found = client.rank_many([({"user_age": age}, few) for age in (1, 2, 3)])
     for age, ranking in zip((1, 2, 3), found, strict=True):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 from colcast.client import InputError, Kind, ModelSchema, Policies, Signature, Target, TensorSpec
-from colcast.client.columns._inputs import Rows
+from colcast.client.columns._inputs import Rows, table_of_items
 from colcast.client.columns._inputs_examples import Examples
 
 from .conftest import arrays, message, signature, spec
@@ -76,26 +76,76 @@ def test_a_value_that_fits_no_dtype(dtype: str, value: Any, message: str) -> Non
         sent(model(spec("x", dtype, None)), Rows(ITEMS, {"x": value}))
 
 
-def test_rows_of_arrays_keep_their_types_beside_empty_arrays() -> None:
-    for dtype, value, expected in (
-        ("int64", 2**53 + 1, [[2**53 + 1], [0]]),
-        ("bool", True, [[True], [False]]),
-        ("string", "a", [[b"a"], [b""]]),
-    ):
-        schema = model(spec("x", dtype, None, None), spec("x/length", "int64", None))
-        rows = {"item": [1, 2], "x": [np.array([value]), np.array([])]}
-        assert sent(schema, Rows(rows))["x"] == expected
-    for empty in ([np.array([])] * 2, np.empty((2, 0))):
-        assert sent(schema, Rows({"item": [1, 2], "x": empty}))["x/length"] == [0]
+LIST = (spec("x", "int64", None, None), spec("x/length", "int64", None))
+TEXTS = (spec("x", "string", None, None), spec("x/length", "int64", None))
+FLAGS = (spec("x", "bool", None, None), spec("x/length", "int64", None))
+STEPS = spec("x", "float32", None, None, 2)
+BIG = 2**53 + 1  # no float64 holds it
+NONE, NO_FLOATS = np.empty((2, 0), np.int64), np.array([])
 
 
-@pytest.mark.parametrize("other", [np.array([1.0]), np.array([1], np.uint64)])
-def test_integers_beside_another_type_of_array_stay_exact(other: Any) -> None:
-    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
-    rows = {"item": [1, 2], "x": [np.array([2**53 + 1]), other]}
-    assert sent(schema, Rows(rows))["x"] == [[2**53 + 1], [1]]
-    vectors = model(spec("x", "int64", None, 1))
-    assert sent(vectors, Rows(rows))["x"] == [[2**53 + 1], [1]]
+def by_row(*values: Any) -> Rows:
+    return Rows([{"item": i, "x": value} for i, value in enumerate(values)])
+
+
+def by_column(values: Any, **more: Any) -> Rows:
+    return Rows({"item": [1, 2], "x": values, **more})
+
+
+# The inputs, the defaults, what is given, and the columns that are sent to servers that repeat rows
+# and to those that do not.
+CASES: list[tuple[tuple[TensorSpec, ...], Any, Rows, Any]] = [
+    # Integers stay exact.
+    ((spec("x", "int64", None),), {}, by_row(BIG, 1.0), {"x": [BIG, 1]}),
+    (LIST, {}, by_column([np.array([BIG]), NO_FLOATS]), {"x": [[BIG], [0]]}),
+    (LIST, {}, by_column([np.array([BIG]), np.array([1.0])]), {"x": [[BIG], [1]]}),
+    (LIST, {}, by_column([np.array([BIG]), np.array([1], np.uint64)]), {"x": [[BIG], [1]]}),
+    ((spec("x", "int64", None, 1),), {}, by_column([np.array([BIG]), np.array([1.0])]),
+     {"x": [[BIG], [1]]}),
+    (FLAGS, {}, by_column([np.array([True]), NO_FLOATS]), {"x": [[True], [False]]}),
+    (TEXTS, {}, by_column([np.array(["a"]), NO_FLOATS]), {"x": [[b"a"], [b""]]}),
+    # Rows with a shape.
+    ((spec("x", "int64", None, 1),), {}, Rows(ITEMS, {"x": 5}), {"x": [[5]]}),
+    ((spec("x", "int64", None, 1),), {}, Rows(ITEMS, {"x": [5]}), {"x": [[5]]}),
+    ((spec("x", "int64", None, 1),), {}, by_column(np.array([5, 6])), {"x": [[5], [6]]}),
+    ((spec("x", "string", None, 2),), {}, by_row(["a", b"b"], ("c", "d")),
+     {"x": [[b"a", b"b"], [b"c", b"d"]]}),
+    ((spec("x", "float32", None, 2),), {"x": [[8.0, 9.0]]}, by_row([1, 2], None),
+     {"x": [[1.0, 2.0], [8.0, 9.0]]}),
+    ((spec("x", "bfloat16", None, 2),), {"x": np.float32([1.5, -2])}, by_row([0.5, 1.0], None),
+     {"x": [[0.5, 1.0], [1.5, -2.0]]}),
+    ((spec("x", "float32", None, 2),), {"x": [[8.0, 9.0]]}, Rows(ITEMS), {"x": [[8.0, 9.0]]}),
+    # Lists.
+    (LIST, {}, by_column([[], []]), {"x": [[0]], "x/length": [0]}),
+    (LIST, {}, by_column(NONE), {"x": [[0]], "x/length": [0]}),
+    (LIST, {}, by_column([None, None]), {"x": [[0]], "x/length": [0]}),
+    (LIST, {}, by_column([NO_FLOATS] * 2), {"x": [[0]], "x/length": [0]}),
+    (TEXTS, {}, Rows(ITEMS), {"x": [[b""]], "x/length": [0]}),
+    (LIST, {}, Rows(ITEMS, {"x": np.array([4, 4])}), {"x": [[4, 4]], "x/length": [2]}),
+    (LIST, {"x": NONE[:1], "x/length": [0]}, Rows(ITEMS), {"x": [[0]], "x/length": [0]}),
+    (LIST, {"x": [[5, 6]], "x/length": [1]}, Rows(ITEMS), {"x": [[5]], "x/length": [1]}),
+    (LIST, {"x": [[5, 6]], "x/length": [2]}, Rows(ITEMS), {"x": [[5, 6]], "x/length": [2]}),
+    # Sequences, whose padding the model sees.
+    ((STEPS,), {}, by_row([[1, 2], [3, 4]], [[5, 6]]),
+     {"x": [[[1, 2], [3, 4]], [[5, 6], [0, 0]]], "x/length": None}),
+    ((STEPS,), {"x": np.zeros((1, 0, 2), np.float32)}, Rows(ITEMS), {"x": [[]]}),
+    ((spec("x", "int64", None, None),), {"x": NONE[:1]}, by_column([[], []]), {"x": [[]]}),
+    # A length without a list is a feature like any other.
+    ((spec("x/length", "int64", None),), {}, Rows(ITEMS, {"x/length": 90}), {"x/length": [90]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["columnar", "stock", "repeated"])
+@pytest.mark.parametrize(("specs", "defaults", "given", "expected"), CASES, ids=range(len(CASES)))
+def test_what_is_sent(specs: Any, defaults: Any, given: Rows, expected: Any, target: Any) -> None:
+    found = sent(model(*specs, **defaults), given, target)
+    absent = not given.user and "x" not in table_of_items(given.items, None).columns
+    for name, values in expected.items():
+        if target == "columnar":
+            filled = absent and set(expected) <= defaults.keys()
+            assert found.get(name) == (None if filled else values)  # the server fills it in
+        else:
+            assert found.get(name) in (values, values and values * 2)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +160,6 @@ def test_floats_that_may_be_rounded_integers_are_refused(values: Any) -> None:
     schema = model(spec("x", "int64", None))
     with pytest.raises(InputError, match=r"^feature 'x', row 0: expected int64, got .* rounded"):
         sent(schema, Rows({"item": [1, 2], "x": values}))
-
-
-def test_integers_beyond_what_a_float_holds_stay_exact() -> None:
-    schema = model(spec("x", "int64", None))
-    rows = [{"item": 1, "x": 2**53 + 1}, {"item": 2, "x": 1.0}]
-    assert sent(schema, Rows(rows))["x"] == [2**53 + 1, 1]
 
 
 def test_matrices() -> None:
@@ -135,27 +179,6 @@ def _examples(schema: ModelSchema, rows: Any) -> list[bytes]:
     return list(found)
 
 
-def test_one_value_for_an_inner_shape_of_one() -> None:
-    schema = model(spec("x", "int64", None, 1))
-    assert sent(schema, Rows(ITEMS, {"x": 5}))["x"] == [[5]]
-    assert sent(schema, Rows(ITEMS, {"x": [5]}))["x"] == [[5]]
-    assert sent(schema, Rows({"item": [1, 2], "x": np.array([5, 6])}))["x"] == [[5], [6]]
-
-
-def test_strings_in_a_row_of_their_own_shape() -> None:
-    schema = model(spec("x", "string", None, 2))
-    rows = [{"item": 1, "x": ["a", b"b"]}, {"item": 2, "x": ("c", "d")}]
-    assert sent(schema, Rows(rows))["x"] == [[b"a", b"b"], [b"c", b"d"]]
-
-
-def test_defaults_of_rows_with_a_shape() -> None:
-    schema = model(spec("x", "float32", None, 2), x=[[8.0, 9.0]])
-    rows = [{"item": 1, "x": [1, 2]}, {"item": 2, "x": None}]
-    assert sent(schema, Rows(rows))["x"] == [[1.0, 2.0], [8.0, 9.0]]
-    assert "x" not in sent(schema, Rows(ITEMS))
-    assert sent(schema, Rows(ITEMS), "stock")["x"] == [[8.0, 9.0]] * 2
-
-
 LISTS: list[tuple[tuple[TensorSpec, ...], Any, Any]] = [
     ((spec("x", "string", None, None), spec("x/length", "int64", None)), ["a"], None),
     ((spec("x", "float32", None, None), spec("x/length", "int64", None)), [1.0], None),
@@ -166,12 +189,6 @@ LISTS: list[tuple[tuple[TensorSpec, ...], Any, Any]] = [
     ((spec("x", "int64", None, 2, 2),), [[1, 2], [3, 4]], [[[5, 6], [7, 8]]]),
 ]
 NAN = float("nan")
-
-
-def test_a_bfloat16_default_of_rows_with_a_shape() -> None:
-    schema = model(spec("x", "bfloat16", None, 2), x=np.array([1.5, -2.0], np.float32))
-    rows = [{"item": 1, "x": [0.5, 1.0]}, {"item": 2, "x": None}]
-    assert sent(schema, Rows(rows))["x"] == [[0.5, 1.0], [1.5, -2.0]]
 
 
 def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
@@ -224,58 +241,15 @@ def test_nan_beside_lists_or_text_is_nothing_where_no_columns_are_known() -> Non
     assert np.isnan(second.features.feature["c"].float_list.value[0])
 
 
-def test_sequences_are_padded_and_have_no_length() -> None:
-    schema = model(spec("x", "float32", None, None, 2))
+def test_sequences_of_examples_and_of_another_shape() -> None:
+    schema = model(STEPS)
     assert schema.signature("columnar").features["x"].kind is Kind.SEQUENCE
-    rows = [{"item": 1, "x": [[1, 2], [3, 4]]}, {"item": 2, "x": [[5, 6]]}]
-    expected = [[[1, 2], [3, 4]], [[5, 6], [0, 0]]]
-    assert sent(schema, Rows(rows))["x"] == expected
-    assert sent(schema, Examples(_examples(schema, [rows[0], rows[0]])))["x"] == [expected[0]]
+    row = {"item": 1, "x": [[1, 2], [3, 4]]}
+    assert sent(schema, Examples(_examples(schema, [row, row])))["x"] == [[[1, 2], [3, 4]]]
     with pytest.raises(InputError, match=r"'x', row 1: expected float32 of shape \[any, 2\], got"):
-        sent(schema, Rows([rows[0], {"item": 2, "x": [[1, 2, 3]]}]))
-
-
-def test_an_absent_list_takes_the_empty_default_that_the_exporter_wrote() -> None:
-    sequence = spec("x", "float32", None, None, 2)
-    schema = model(sequence, x=np.zeros((1, 0, 2), np.float32))
-    assert "x" not in sent(schema, Rows(ITEMS))
-    assert sent(schema, Rows(ITEMS), "stock")["x"] == [[], []]
+        sent(schema, Rows([row, {"item": 2, "x": [[1, 2, 3]]}]))
     with pytest.raises(InputError, match="feature 'x': missing"):
-        sent(model(sequence), Rows(ITEMS))
-    listed = model(
-        spec("x", "int64", None, None),
-        spec("x/length", "int64", None),
-        **{"x": np.zeros((1, 0), np.int64), "x/length": np.zeros(1, np.int64)},
-    )
-    assert not {"x", "x/length"} & sent(listed, Rows(ITEMS)).keys()
-    stock = sent(listed, Rows(ITEMS), "stock")
-    assert (stock["x"], stock["x/length"]) == ([[0], [0]], [0, 0])
-
-
-@pytest.mark.parametrize("length", [0, 1, 2])
-def test_a_lists_default_has_the_values_that_its_length_counts(length: int) -> None:
-    schema = model(
-        spec("x", "int64", None, None),
-        spec("x/length", "int64", None),
-        **{"x": np.array([[5, 6]]), "x/length": np.array([length])},
-    )
-    found = sent(schema, Rows(ITEMS), "stock")
-    assert found["x/length"] == [length] * 2
-    assert [row[:length] for row in found["x"]] == [[5, 6][:length]] * 2
-
-
-def test_an_absent_multi_valued_feature_is_an_empty_list() -> None:
-    schema = model(spec("x", "string", None, None), spec("x/length", "int64", None))
-    found = sent(schema, Rows(ITEMS))
-    assert (found["x"], found["x/length"]) == ([[b""]], [0])
-    stock = sent(schema, Rows(ITEMS), "stock")
-    assert (stock["x"], stock["x/length"]) == ([[b""], [b""]], [0, 0])
-
-
-def test_a_lists_values_may_be_several_although_the_user_is_one() -> None:
-    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
-    found = sent(schema, Rows(ITEMS, {"x": np.array([4, 4])}), "stock")
-    assert (found["x"], found["x/length"]) == ([[4, 4], [4, 4]], [2, 2])
+        sent(schema, Rows(ITEMS))
 
 
 def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
@@ -311,11 +285,6 @@ def test_the_only_input_has_rows_whatever_its_rank() -> None:
         sent(schema, Rows([], {"x": [1, 2]}))
 
 
-def test_a_length_alone_is_a_feature_like_any_other() -> None:
-    schema = model(spec("film/length", "int64", None))
-    assert sent(schema, Rows(ITEMS, {"film/length": 90}))["film/length"] == [90]
-
-
 def test_a_models_own_columns_need_no_exporter() -> None:
     own = Signature("serving_default", {"item": ITEM}, {}, {})
     assert sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS), "auto") == {
@@ -323,21 +292,8 @@ def test_a_models_own_columns_need_no_exporter() -> None:
     }
 
 
-@pytest.mark.parametrize("values", [[[], []], np.empty((2, 0), np.int64), [None, None]])
-def test_lists_without_a_value_are_one_wide(values: Any) -> None:
-    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
-    found = sent(schema, Rows({"item": [1, 2], "x": values}), "repeated")
-    assert (found["x"], found["x/length"]) == ([[0], [0]], [0, 0])
-
-
 def test_a_length_beyond_no_values_is_still_refused() -> None:
-    schema = model(spec("x", "int64", None, None), spec("x/length", "int64", None))
+    schema = model(*LIST)
     items = {"item": [1, 2], "x": np.empty((2, 0), np.int64), "x/length": [0, 1]}
     with pytest.raises(InputError, match="expected a length from 0 to 0, the padded width, got 1"):
         sent(schema, Rows(items))
-
-
-def test_a_sequence_without_a_value_stays_empty() -> None:
-    sequence = np.zeros((1, 0), np.int64)
-    schema = model(spec("x", "int64", None, None), x=sequence)
-    assert sent(schema, Rows({"item": [1, 2], "x": [[], []]}))["x"] == [[]]

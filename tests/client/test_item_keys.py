@@ -7,21 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import AsyncRankingClient, InputError, ModelSchema, Policies, RankingClient
+from colcast.client import AsyncRankingClient, InputError, ModelSchema, Policies
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._item_keys import by_key
 from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, OTHER, USER, arrays, message, request_options, signature, spec
+from .conftest import (
+    ITEMS,
+    OTHER,
+    USER,
+    arrays,
+    client_of,
+    message,
+    request_options,
+    signature,
+    spec,
+)
 
 USER_INPUTS = {"age", "city", "history", "history/length"}
-FORMS = {
-    "list": [70, 90, 70],
-    "tuple": (70, 90, 70),
-    "numpy": np.array([70, 90, 70], np.int32),
-    "pandas": pd.Series([70, 90, 70]),
-}
 
 
 def three_scores(request: bytes, _: Any) -> bytes:
@@ -51,24 +55,27 @@ def test_the_user_and_the_keys_are_sent_and_nothing_else(schema: ModelSchema, ta
     assert found["item_id"].tolist() == [70, 90, 70]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_keys_come_in_any_form(schema: ModelSchema, form: str) -> None:
-    assert sent(schema, FORMS[form])["item_id"].tolist() == [70, 90, 70]
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ((70, 90, 70), {"item_id": [70, 90, 70]}),
+        (np.array([70, 90, 70], np.int32), {"item_id": [70, 90, 70]}),
+        (pd.Series([70, 90, 70]), {"item_id": [70, 90, 70]}),
+        (["a", "ż"], {"item_id": [b"a", "ż".encode()]}),
+        ({"sku": [7]}, {"sku": [7]}),
+        ({"item_id": [7, 9], "shop_id": ["a", "a"]}, {"item_id": [7, 9], "shop_id": [b"a", b"a"]}),
+        ([7, 7, 7], {"item_id": [7, 7, 7]}),  # equal keys stay a column of all rows
+        ({"movie": [7, 7]}, {"movie": [7, 7]}),
+    ],
+)
+def test_keys_come_in_any_form(schema: ModelSchema, keys: Any, expected: Any) -> None:
+    found = sent(schema, keys)
+    assert found.keys() == USER_INPUTS | expected.keys()
+    assert {name: found[name].tolist() for name in expected} == expected
 
 
-def test_strings_are_keys_too(schema: ModelSchema) -> None:
-    assert sent(schema, ["a", "ż"])["item_id"].tolist() == [b"a", "ż".encode()]
-
-
-def test_the_key_has_the_name_that_comes_with_it_or_else_the_clients(schema: ModelSchema) -> None:
-    assert sent(schema, {"sku": [7]}).keys() == USER_INPUTS | {"sku"}
+def test_the_client_may_name_the_key(schema: ModelSchema) -> None:
     assert sent(schema, [7], item_key="movie_id").keys() == USER_INPUTS | {"movie_id"}
-
-
-def test_each_domain_may_have_keys(schema: ModelSchema) -> None:
-    found = sent(schema, {"item_id": [7, 9], "shop_id": ["a", "a"]})
-    assert found["item_id"].tolist() == [7, 9]
-    assert found["shop_id"].tolist() == [b"a", b"a"]
 
 
 def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchema) -> None:
@@ -78,11 +85,6 @@ def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchem
     inputs = Rows(keys, {"age": 3})
     found = arrays(message(other, inputs))["movie"]
     assert (found.dtype, found.tolist()) == (np.int32, [[7], [9]])
-
-
-def test_equal_keys_stay_a_column_of_all_rows(schema: ModelSchema) -> None:
-    assert sent(schema, [7, 7, 7])["item_id"].tolist() == [7, 7, 7]
-    assert sent(schema, {"movie": [7, 7]})["movie"].tolist() == [7, 7]
 
 
 def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: ModelSchema) -> None:
@@ -140,7 +142,7 @@ def test_tf_examples_have_no_keys(schema: ModelSchema) -> None:
 
 def test_the_ranking_keeps_the_keys(schema: ModelSchema, serves: Any) -> None:
     server = serves(schema, three_scores)
-    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+    with client_of(server) as client:
         ranking = client.rank(USER, item_keys={"sku": ["a", "b", "c"]})
     assert ranking.keys == {"sku": ["a", "b", "c"]}
     assert ranking.top_keys(2) == ["b", "c"]
@@ -156,7 +158,7 @@ async def test_the_asyncio_client_takes_keys(schema: ModelSchema, serves: Any) -
 
 def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, serves: Any) -> None:
     server = serves(schema, three_scores)
-    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+    with client_of(server) as client:
         ranking = client.rank(USER, ITEMS)
     assert ranking.keys == {}
     with pytest.raises(InputError, match="which keys"):
@@ -170,7 +172,7 @@ def requests_of(server: Any) -> Sequence[dict[str, Any]]:
 
 def test_users_share_a_request_by_key(parts: ModelSchema, serves: Any) -> None:
     server = serves(parts, three_scores)
-    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+    with client_of(server) as client:
         pairs = [(USER, (), [70, 90]), (OTHER, (), [70])]
         one, other = client.rank_many(pairs)
     (found,) = requests_of(server)
@@ -186,7 +188,7 @@ def test_users_with_other_overrides_have_requests_apart(
     serves: Any,
 ) -> None:
     server = serves(parts, three_scores)
-    with RankingClient(server.address, "movies", timeout_seconds=30) as client:
+    with client_of(server) as client:
         client.rank_many([(USER, [{"year": 1.0}], [70]), (OTHER, (), [70])])
     found = requests_of(server)
     assert sorted("year" in each for each in found) == [False, True]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import AsyncRankingClient, InputError, ModelSchema, RankingClient, Target
+from colcast.client import AsyncRankingClient, InputError, ModelSchema, Target
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._many_users import grouped
 from colcast.client.request._prepared import PreparedItems
@@ -23,6 +23,7 @@ from .conftest import (
     OTHER,
     USER,
     arrays,
+    client_of,
     message,
     request_options,
     signature,
@@ -63,7 +64,7 @@ def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
     serves: Any, schema: ModelSchema
 ) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         with pytest.raises(InputError, match="feature 'movie', row 1: expected int64, got 'nine'"):
             client.prepare([{**ITEMS[0]}, {**ITEMS[1], "movie": "nine"}])
         prepared = client.prepare(ITEMS)
@@ -92,9 +93,7 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
 @pytest.mark.parametrize("joined", [True, False])
 def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> None:
     server = serves(parts if joined else stock(parts), knows_users)
-    with RankingClient(
-        server.address, "movies", timeout_seconds=120, score_output="scores"
-    ) as client:
+    with client_of(server, score_output="scores") as client:
         found = client.rank_many(PAIRS)
         assert server.count("Predict") == (1 if joined else 3)
         alone = [client.rank(user, items) for user, items in PAIRS]
@@ -107,7 +106,7 @@ def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> No
 @pytest.mark.parametrize("target", ["late", "columnar"])
 def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, target: Target) -> None:
     server = serves(parts, knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=120, target=target) as client:
+    with client_of(server, target=target) as client:
         client.rank_many(PAIRS, metadata=[("x-request", "17")])
     assert [sent["x-request"] for _, _, sent in server.requests] == ["17"] * 2
     (request,) = server.predicts
@@ -124,7 +123,7 @@ def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, targ
 def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: ModelSchema) -> None:
     server = serves(parts)
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         found = client.rank_many([(None, rows), (USER, ITEMS)])
     assert [len(one.scores) for one in found] == [3, 3]
     assert server.count("Predict") == 2
@@ -154,9 +153,7 @@ def test_a_request_has_at_most_4096_candidates(
         ({**USER, "age": age}, {name: values[:size] for name, values in many.items()})
         for age, size in enumerate(sizes)
     ]
-    with RankingClient(
-        server.address, "movies", timeout_seconds=120, score_output="scores"
-    ) as client:
+    with client_of(server, score_output="scores") as client:
         found = client.rank_many(pairs)
     assert server.count("Predict") == requests
     assert [len(one.scores) for one in found] == sizes
@@ -164,7 +161,7 @@ def test_a_request_has_at_most_4096_candidates(
 
 def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema) -> None:
     server = serves(parts, knows_users)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         assert client.rank_many([]) == []
         with pytest.raises(
             InputError, match=r"pairs\[0\]: expected a pair of user and items, got dict"
@@ -180,9 +177,7 @@ def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
 ) -> None:
     server = serves(parts if in_parts else schema, knows_users)
     users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1, 0])]
-    with RankingClient(
-        server.address, "movies", timeout_seconds=120, score_output="scores"
-    ) as client:
+    with client_of(server, score_output="scores") as client:
         found = client.rank_many([(user, ITEMS[n % 2 :]) for n, user in enumerate(users)])
         assert server.count("Predict") == requests
         for n, (one, user) in enumerate(zip(found, users, strict=True)):
@@ -213,7 +208,7 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
 
 def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         assert client.prefetch(pd.Series(USER))
         sent = server.predicts[-1]
         ranked = predict_pb2.PredictRequest.FromString(client.encode(USER, ITEMS))

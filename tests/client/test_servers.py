@@ -7,10 +7,10 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
-from colcast.client import ModelSchema, RankingClient, ServerError, Target, _asking
+from colcast.client import ModelSchema, ServerError, Target, _asking
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import CAN, ITEMS, OTHER, USER, described, scores, stock, without_late
+from .conftest import CAN, ITEMS, OTHER, USER, client_of, described, scores, stock, without_late
 
 UNKNOWN = "input row_to_user is not in the signature"
 
@@ -39,11 +39,6 @@ def refuses(*refused: str) -> Callable[..., bytes]:
         return scores(request)
 
     return predict
-
-
-def client_of(*servers: Any, **settings: Any) -> RankingClient:
-    addresses = [server.address for server in servers]
-    return RankingClient(addresses, "movies", timeout_seconds=120, **settings)
 
 
 @pytest.mark.parametrize(

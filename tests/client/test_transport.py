@@ -16,19 +16,12 @@ from colcast.client import (
 from colcast.client.transport._deadline import Deadline
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import (
-    ITEMS,
-    USER,
-    metadata,
-    scores,
-    unavailable_until,
-    without_late,
-)
+from .conftest import ITEMS, USER, client_of, metadata, scores, unavailable_until, without_late
 
 
 def test_ranking_and_what_the_server_saw(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         ranking = client.rank(USER, ITEMS, metadata=[("x-request", "17")])
         assert ranking.order.tolist() == [2, 1, 0]
         assert [tuple(place) for place in ranking.top(2)] == [(2, 11.0), (1, 9.0)]
@@ -41,7 +34,7 @@ def test_ranking_and_what_the_server_saw(serves: Any, schema: ModelSchema) -> No
 
 def test_encode_makes_the_request_that_rank_sends(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         request = client.encode(USER, ITEMS)
         assert server.count("Predict") == 0
         assert client.send(request).order.tolist() == client.rank(USER, ITEMS).order.tolist()
@@ -51,7 +44,7 @@ def test_encode_makes_the_request_that_rank_sends(serves: Any, schema: ModelSche
 
 def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         found = client.schema()
     assert (found.model, found.version) == ("movies", 3)
     for name, signature in schema.signatures.items():
@@ -62,7 +55,7 @@ def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema) -> N
 
 def test_unavailable_is_tried_again_within_the_deadline(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema, unavailable_until(4, lambda request, _: scores(request)))
-    with RankingClient(server.address, "movies", timeout_seconds=120) as client:
+    with client_of(server) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert server.count("Predict") == 4
 
@@ -78,7 +71,7 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
         raise AssertionError
 
     server = serves(schema, unavailable)
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         client.schema()
         with pytest.raises(ServerError) as failed:
             client.rank(USER, ITEMS, timeout_seconds=0.5)
@@ -91,7 +84,7 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
 @pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
 def test_no_other_status_is_tried_again(serves: Any, schema: ModelSchema, code: Any) -> None:
     server = serves(schema, lambda _, context: context.abort(code, "no"))
-    with RankingClient(server.address, "movies") as client, pytest.raises(ServerError) as failed:
+    with client_of(server) as client, pytest.raises(ServerError) as failed:
         client.rank(USER, ITEMS)
     assert (failed.value.code, failed.value.attempts) == (code.name, 1)
     assert server.count("Predict") == 1
@@ -106,7 +99,7 @@ def test_the_deadline_covers_the_whole_call(serves: Any, schema: ModelSchema) ->
         return scores(request)
 
     server = serves(schema, hang)
-    with RankingClient(server.address, "movies", timeout_seconds=0.2) as client:
+    with client_of(server, timeout_seconds=0.2) as client:
         with pytest.raises(ServerError, match="DEADLINE_EXCEEDED"):
             client.rank(USER, ITEMS)
         assert not finished.is_set()
@@ -120,7 +113,7 @@ def test_a_new_version_is_asked_for_its_signatures(serves: Any, schema: ModelSch
         lambda request, _: scores(request, version[0]),
         GetModelMetadata=lambda *_: metadata(schema, version[0]),
     )
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         client.rank(USER, ITEMS)
         version[0] = 4
         assert client.rank(USER, ITEMS).model_version == 4
@@ -143,7 +136,7 @@ def test_a_request_refused_by_a_new_version_is_built_again(
         return scores(request, served[0][1])
 
     server = serves(schema, predict, GetModelMetadata=lambda *_: metadata(*served[0]))
-    with RankingClient(server.address, "movies") as client:
+    with client_of(server) as client:
         client.rank(USER, ITEMS)
         served[0] = (without_late(schema), 4)
         assert client.rank(USER, ITEMS).model_version == 4
@@ -176,7 +169,7 @@ def test_several_addresses_share_the_calls_without_a_user(serves: Any, schema: M
 def test_gzip_is_asked_for_in_the_request(serves: Any, schema: ModelSchema) -> None:
     server = serves(schema)
     channel = ChannelOptions(gzip=True)
-    with RankingClient(server.address, "movies", channel=channel) as client:
+    with client_of(server, channel=channel) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
 

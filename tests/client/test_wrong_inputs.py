@@ -137,47 +137,32 @@ NO_LIST = (
 )
 AGE = "feature 'age': missing"
 EMPTY = pa.array([], pa.list_(pa.int64()))
+NO_ROWS = "items has no rows: there is nothing to rank"
 MISTAKES: list[tuple[Any, Any, str]] = [
-    (
-        changed(USER, age=..., aeg=31),
-        ITEMS,
-        f"{AGE}, and the model has no default for it; given but unused: 'aeg'",
-    ),
-    (
-        {},
-        [{}],
-        f"{AGE} (also: 'city', 'movie', 'vector'), and the model has no default for it",
-    ),
+    (changed(USER, age=..., aeg=31), ITEMS,
+     f"{AGE}, and the model has no default for it; given but unused: 'aeg'"),
+    ({}, [{}], f"{AGE} (also: 'city', 'movie', 'vector'), and the model has no default for it"),
     (USER | {7: 1}, ITEMS, "feature names must be text, got 7 (int)"),
     (USER, [*ITEMS, {None: 1}], "feature names must be text, got None (NoneType)"),
     (USER, pd.DataFrame([[7]], columns=[0]), "feature names must be text, got 0 (int)"),
     (USER | {"movie": 7}, ITEMS, "feature 'movie': given in user and in items"),
-    (
-        changed(USER, **{"history/length": 2}, history=...),
-        ITEMS,
-        "feature 'history/length': given without the values that it counts",
-    ),
-    (
-        USER,
-        COLUMNS | {"genres": np.array([["a", "b"]] * 3), "genres/length": [1, 3, 2]},
-        "feature 'genres/length', row 1: expected a length from 0 to 2, the padded width, got 3",
-    ),
-    (USER, [], "items has no rows: there is nothing to rank"),
-    (USER, {}, "items has no rows: there is nothing to rank"),
-    (USER, pa.table({"genres": EMPTY}), "items has no rows: there is nothing to rank"),
-    (USER, {"genres": EMPTY}, "items has no rows: there is nothing to rank"),
+    (changed(USER, **{"history/length": 2}, history=...), ITEMS,
+     "feature 'history/length': given without the values that it counts"),
+    (USER, COLUMNS | {"genres": np.array([["a", "b"]] * 3), "genres/length": [1, 3, 2]},
+     "feature 'genres/length', row 1: expected a length from 0 to 2, the padded width, got 3"),
+    (USER, [], NO_ROWS),
+    (USER, {}, NO_ROWS),
+    (USER, pa.table({"genres": EMPTY}), NO_ROWS),
+    (USER, {"genres": EMPTY}, NO_ROWS),
     (USER, [*ITEMS, 7], "row 3: expected a dict of features, got int"),
     (USER, COLUMNS | {"year": [1.0, 2.0]}, "feature 'year': 2 rows, but 'movie' has 3"),
     (USER, COLUMNS | {"movie": []}, "feature 'year': 3 rows, but 'movie' has 0"),
     (USER, "movie", f"{NO_LIST} str"),
     (USER, iter(ITEMS), f"{NO_LIST} list_iterator"),
     ([USER], ITEMS, "user must be a dict of features or a pandas Series, got list"),
-    (
-        USER,
-        pd.DataFrame([[7, 8], [9, 10]], columns=["movie", "movie"]),
-        "feature 'movie': the frame has two columns of this name",
-    ),
-]
+    (USER, pd.DataFrame([[7, 8], [9, 10]], columns=["movie", "movie"]),
+     "feature 'movie': the frame has two columns of this name"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("user", "items", "message"), MISTAKES, ids=range(len(MISTAKES)))
@@ -212,29 +197,17 @@ def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("policies", "items", "message"),
     [
-        (
-            {"none": "error"},
-            items(1, year=None),
-            "feature 'year', row 1: expected float32, got None (NoneType); none='error'",
-        ),
-        (
-            {"none": "error"},
-            [{"year": 1.0, **item} for item in items(1, genres=None)],
-            "feature 'genres', row 1: expected string, got None (NoneType); none='error'",
-        ),
-        (
-            {"nan": "error"},
-            items(1, year=float("nan")),
-            "feature 'year', row 1: expected a finite float32, got nan (float): most models score "
-            "it wrongly; for one that accepts it, such as a decision forest: Policies(nan='send')",
-        ),
-        (
-            {"unused": "error"},
-            items(1, poster="x"),
-            "feature 'poster': the signature has no such feature",
-        ),
+        ({"none": "error"}, items(1, year=None),
+         "feature 'year', row 1: expected float32, got None (NoneType); none='error'"),
+        ({"none": "error"}, [{"year": 1.0, **item} for item in items(1, genres=None)],
+         "feature 'genres', row 1: expected string, got None (NoneType); none='error'"),
+        ({"nan": "error"}, items(1, year=float("nan")),
+         "feature 'year', row 1: expected a finite float32, got nan (float): most models score "
+         "it wrongly; for one that accepts it, such as a decision forest: Policies(nan='send')"),
+        ({"unused": "error"}, items(1, poster="x"),
+         "feature 'poster': the signature has no such feature"),
     ],
-)
+)  # fmt: skip
 def test_stricter_policies(
     schema: ModelSchema, policies: dict[str, Any], items: Any, message: str
 ) -> None:
