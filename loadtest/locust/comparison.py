@@ -54,7 +54,7 @@ class Comparison:
         turns = self._turns
         if turns.not_measured:
             return [f"server CPU is not measured: {turns.not_measured}"]
-        if not turns.in_turns:
+        if not turns.round_seconds:
             if (mixed := turns.cpu_ms(ALL)) != mixed:
                 return ["server CPU is shown once the run has ended"]
             each = "" if len(turns.formats) < 2 else ", all formats; --turns separates them"

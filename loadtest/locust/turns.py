@@ -82,12 +82,8 @@ class Turns:
         events.test_stop.add_listener(lambda **_: self.end())
 
     @property
-    def in_turns(self) -> bool:
-        return self._seconds > 0
-
-    @property
     def round_seconds(self) -> int:
-        """The length of a round, in which each format has one turn."""
+        """The length of a round, in which each format has one turn; 0 without turns."""
         return self._seconds * len(self.formats)
 
     def _reset(self) -> None:

@@ -108,7 +108,15 @@ class MetricsMeter:
         return int(self._read(_MEMORY))
 
     def _read(self, metric: str) -> float:
-        for line in _lines(self._url):
+        try:
+            with urlopen(self._url, timeout=5) as page:
+                text: str = page.read().decode()
+        except (URLError, ValueError, OSError) as error:
+            raise LookupError(
+                f"no metrics at {self._url}: {error}; the server publishes them with "
+                "--rest_api_port and --monitoring_config_file"
+            ) from error
+        for line in text.splitlines():
             name, _, value = line.partition(" ")
             if name == metric:
                 return float(value)
@@ -120,18 +128,6 @@ def publishing(folder: Path) -> list[str]:
     file = folder / "monitoring.config"
     file.write_text("prometheus_config { enable: true }")
     return ["--rest_api_port=-1", f"--monitoring_config_file={file}"]
-
-
-def _lines(url: str) -> list[str]:
-    try:
-        with urlopen(url, timeout=5) as page:
-            text: str = page.read().decode()
-    except (URLError, ValueError, OSError) as error:
-        raise LookupError(
-            f"no metrics at {url}: {error}; the server publishes them with --rest_api_port and "
-            "--monitoring_config_file"
-        ) from error
-    return text.splitlines()
 
 
 def meter_of(address: str, metrics: str | None = None, pid: int | None = None) -> Meter | None:
@@ -152,6 +148,5 @@ def meter_of(address: str, metrics: str | None = None, pid: int | None = None) -
     """
     if metrics:
         return MetricsMeter(metrics)
-    if pid is None:
-        pid = listening_process(address)
+    pid = listening_process(address) if pid is None else pid
     return None if pid is None else ProcessMeter(pid, address)

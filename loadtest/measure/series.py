@@ -133,7 +133,7 @@ def prepare(
     series, left_out = [], []
     for target in targets:
         written, refused = encoded(target, model, formats, data, signature)
-        answered, unanswered = _answered(written, _advice(data))
+        answered, unanswered = _answered(written, data)
         series += answered
         left_out += refused + unanswered
     if not series:
@@ -167,14 +167,11 @@ def encoded(
     return series, left_out
 
 
-def _advice(data: Sequence[RequestData]) -> str:
-    """The advice to give if a server refuses requests."""
-    generated = not any(one.examples or one.recorded for one in data)
-    return ADVICE if generated else ""
-
-
-def _answered(written: Sequence[Series], advice: str) -> tuple[list[Series], list[LeftOut]]:
-    """The series that were answered, with expected answers; the refused ones, with `advice`."""
+def _answered(
+    written: Sequence[Series], data: Sequence[RequestData]
+) -> tuple[list[Series], list[LeftOut]]:
+    """The series that were answered, with expected answers; the refused ones."""
+    advice = "" if any(one.examples or one.recorded for one in data) else ADVICE
     answers, left_out = {}, []
     for one in written:
         target = one.target

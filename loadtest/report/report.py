@@ -182,16 +182,13 @@ def timeline(recording: Recording) -> list[dict[str, Any]]:
     """The latency in 60 equal windows of the run; a call counts in the window of its due time."""
     if not recording.calls:
         return []
-    end = max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0
+    step = (max(call.due for call in recording.calls) * (1 + 1e-9) or 1.0) / _TIMELINE_BINS
     bins: list[list[float]] = [[] for _ in range(_TIMELINE_BINS)]
     for call in recording.calls:
         if call.code == "OK":
-            bins[int(call.due / end * _TIMELINE_BINS)].append(call.answered - call.due)
+            bins[int(call.due / step)].append(call.answered - call.due)
     return [
-        {
-            "seconds": (place + 0.5) * end / _TIMELINE_BINS,
-            "p95_ms": percentile_ms(np.array(values), 95),
-        }
+        {"seconds": (place + 0.5) * step, "p95_ms": percentile_ms(np.array(values), 95)}
         for place, values in enumerate(bins)
         if values
     ]

@@ -142,8 +142,7 @@ def _draw(feature: Feature, shape: Sequence[int], how: _Values, random: Random) 
     if kind == "bool":
         return (random.random(shape) < 0.5).tolist()
     if "int" in kind:
-        most = int(np.iinfo(feature.dtype.storage).max)
-        top = min(how.ids, most)
+        top = min(how.ids, int(np.iinfo(feature.dtype.storage).max))
         ids = random.integers(0, top, shape)
         ids.flat[: int(how.largest)] = top - 1
         return ids.tolist()

@@ -145,12 +145,14 @@ class _Tuner:
     def prove(self, choice: Mapping[str, Any], exact: ServerProcess) -> Proof:
         """Compares and times the model with a choice."""
         proof = Proof(choice["rewrites"])
+        # The server's log says "products in bfloat16", for example.
+        said = [" {2} in {0}".format(*name.partition(" ")) for name in proof.rewrites]
         self._file.write_text(json.dumps(choice))
         try:
             with self.serving(*NO_STATES) as server:
                 if refused := _REFUSED.search(server.log()):
                     return Proof(proof.rewrites, refused[1])
-                if any(f" {name}" not in server.log() for name in _says(proof.rewrites)):
+                if any(name not in server.log() for name in said):
                     return Proof(proof.rewrites, "the graphs have nothing to rewrite")
                 self._compare(server, proof)
                 proof.cpu = self._time(exact, server)
@@ -175,13 +177,6 @@ class _Tuner:
         found = [it.recording.server_cpu_ms for it in with_clients(pairs, 1, meters, options)]
         shares = (fast / slow for slow, fast in zip(found[::2], found[1::2], strict=True))
         return dict(zip((it.format for it in self._series), shares, strict=True))
-
-
-def _says(rewrites: Sequence[str]) -> Iterator[str]:
-    """The words by which the server's log names the rewrites, such as "products in bfloat16"."""
-    for name in rewrites:
-        kind, _, what = name.partition(" ")
-        yield f"{what} in {kind}"
 
 
 def _latest(base_path: Path) -> Path:

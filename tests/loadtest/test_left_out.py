@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 from colcast.cli.main import main
-from colcast.loadtest.measure.series import Series, Target, _advice, _answered
+from colcast.loadtest.measure.series import Series, Target, _answered
 from colcast.loadtest.send.connection import Request
 from colcast.loadtest.send.formats import RequestData
 from colcast.server import ServerProcess
@@ -82,7 +82,7 @@ def test_a_refusal_is_summarised_with_the_traffic_to_try(
 ):
     target = Target("", serve(refusing))
     written = [Series(target, "late", [Request(b"", 1)])]
-    _, (left_out,) = _answered(written, _advice([data]))
+    _, (left_out,) = _answered(written, [data])
     assert REFUSAL.strip("/") in left_out.reason
     reason = str(left_out)
     assert reason.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
@@ -97,6 +97,6 @@ def test_the_largest_difference_from_the_first_format_counts(serve: Any):
         Series(target, name, [Request(payload, 1) for payload in payloads])
         for name, payloads in (("example", (b"a", b"b")), ("late", (b"c", b"d")))
     ]
-    series, left_out = _answered(written, "")
+    series, left_out = _answered(written, [])
     assert [one.difference for one in series] == [0.0, 0.5]
     assert left_out == []

@@ -179,10 +179,7 @@ def train(model: weights.MiniLM, known: Sequence[Pair]) -> dict[str, Any]:
         loss = step(tf.constant([known[row][0] for row in batch]), tf.constant(choices))
         if number % 20 == 0:
             print(f"{number} of {len(rows)}: loss {float(loss):.3f}", flush=True)
-    return {
-        name: value.numpy() if isinstance(value, tf.Variable) else value
-        for name, value in values.items()
-    }
+    return {name: np.asarray(value) for name, value in values.items()}
 
 
 def _others(titles: Any, right: str, random: np.random.Generator) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text models on the native server, also through TextClient and `colcast encode`."""
+"""Text models on the native server, also through TextClient."""
 
 import asyncio
 
