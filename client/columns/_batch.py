@@ -163,10 +163,10 @@ def _once(values: Any) -> Any:
     """A list's first value alone, if all its values have that type and are equal."""
     if type(values) is not list or len(values) < 2:
         return values
-    first = values[0]
-    if type(first) not in _PLAIN or first != values[-1] or first == 0.0:  # 0.0 equals -0.0
-        return values
-    same = set(map(type, values)) == {type(first)} and values.count(first) == len(values)
+    first, kind = values[0], type(values[0])
+    if kind not in _PLAIN or type(values[-1]) is not kind or first != values[-1] or first == 0.0:
+        return values  # 0.0 equals -0.0
+    same = set(map(type, values)) == {kind} and values.count(first) == len(values)
     return values[:1] if same else values
 
 

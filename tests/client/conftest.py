@@ -252,12 +252,14 @@ def scripted() -> Iterator[Callable[..., ScriptedServer]]:
 
 
 @pytest.fixture
-def serves(scripted: Any) -> Callable[..., ScriptedServer]:
+def serves(scripted: Any, schema: ModelSchema) -> Callable[..., ScriptedServer]:
     """Starts a scripted server of a model; it answers with `scores` unless `predict` is given."""
 
-    def start(schema: ModelSchema, predict: Handler | None = None, **more: Any) -> ScriptedServer:
+    def start(
+        model: ModelSchema = schema, predict: Handler | None = None, **more: Any
+    ) -> ScriptedServer:
         handlers: dict[str, Handler] = {
-            "GetModelMetadata": lambda _, context: described(schema, context),
+            "GetModelMetadata": lambda _, context: described(model, context),
             "Predict": predict or (lambda request, _: scores(request)),
         }
         server: ScriptedServer = scripted(**{**handlers, **more})

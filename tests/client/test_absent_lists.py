@@ -67,7 +67,7 @@ SUBSETS = [set(), {"user_seen"}, {"tags"}, {"steps", "tags"}, set(LISTS)]
 
 @pytest.mark.parametrize("names", SUBSETS, ids=sorted)
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
-def test_absent_lists_are_empty(server: ServerProcess, names: set[str], signature: str) -> None:
+def test_absent_lists_are_empty(server: ServerProcess, names: set[str], signature: str):
     user, items = given(names)
     stubs = Stubs(server.target)
     wanted = expected(stubs, names)
@@ -94,14 +94,14 @@ def test_absent_lists_are_empty(server: ServerProcess, names: set[str], signatur
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_lists_of_rest_instances_may_be_absent(server: ServerProcess) -> None:
+def test_lists_of_rest_instances_may_be_absent(server: ServerProcess):
     rows = [{"user_age": 30.0, "price": price} for price in PRICES]
     found = _posted(server, {"signature_name": "columnar", "instances": rows})["predictions"]
     np.testing.assert_allclose(found, expected(Stubs(server.target), set()), rtol=1e-6)
 
 
 @pytest.mark.parametrize("lacks", ["user_seen", "user_seen/length"])
-def test_a_list_and_its_lengths_are_absent_only_together(server: ServerProcess, lacks: str) -> None:
+def test_a_list_and_its_lengths_are_absent_only_together(server: ServerProcess, lacks: str):
     columns: dict[str, Any] = {
         "user_age": np.float32([30.0]),
         "price": np.array(PRICES, np.float32),

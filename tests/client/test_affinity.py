@@ -30,15 +30,13 @@ def affinity(schema: ModelSchema, user: Any, items: Any = ITEMS, target: Target 
     return build_request(schema, Rows(items, user), request_options("movies", target)).affinity
 
 
-def test_a_known_user_has_a_known_hash(schema: ModelSchema) -> None:
+def test_a_known_user_has_a_known_hash(schema: ModelSchema):
     """Clients of every version and process compute the same hash."""
     assert affinity(schema, USER) == "ca44e6285a83a5a8"
 
 
 @pytest.mark.parametrize("target", [*ALL, "auto", "example"])
-def test_every_way_to_write_a_request_has_the_same_hash(
-    schema: ModelSchema, target: Target
-) -> None:
+def test_every_way_to_write_a_request_has_the_same_hash(schema: ModelSchema, target: Target):
     mixed = [{**USER, **item} for item in ITEMS]
     found = {
         affinity(schema, USER, ITEMS, target),
@@ -50,20 +48,20 @@ def test_every_way_to_write_a_request_has_the_same_hash(
     assert found == {affinity(schema, USER)}
 
 
-def test_another_user_has_another_hash(schema: ModelSchema) -> None:
+def test_another_user_has_another_hash(schema: ModelSchema):
     users = [USER, OTHER, {**USER, "history": [1, 2]}, {**USER, "city": "Łódz"}]
     found = {affinity(schema, user) for user in users}
     assert len(found) == len(users)
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
 
 
-def test_without_known_user_features_there_is_no_affinity(schema: ModelSchema) -> None:
+def test_without_known_user_features_there_is_no_affinity(schema: ModelSchema):
     assert affinity(without_late(schema), USER) == ""
     options = request_options("movies", affinity="off")
     assert build_request(schema, Rows(ITEMS, USER), options).affinity == ""
 
 
-def test_the_secret_changes_it(schema: ModelSchema) -> None:
+def test_the_secret_changes_it(schema: ModelSchema):
     options = request_options("movies", affinity_secret="ours")
     assert build_request(schema, Rows(ITEMS, USER), options).affinity != affinity(schema, USER)
 
@@ -72,7 +70,7 @@ def headers(server: Any, method: str = "Predict") -> list[str | None]:
     return [sent.get(HEADER) for name, _, sent in server.requests if name == method]
 
 
-def test_what_is_sent(serves: Any, schema: ModelSchema) -> None:
+def test_what_is_sent(serves: Any, schema: ModelSchema):
     server = serves(schema)
     with client_of(server) as client:
         client.rank(USER, ITEMS)
@@ -92,7 +90,7 @@ def test_what_is_sent(serves: Any, schema: ModelSchema) -> None:
     assert headers(server, "GetModelMetadata") == [None]
 
 
-def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: ModelSchema) -> None:
+def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: ModelSchema):
     server = serves(schema)
     pairs = [(OTHER, ITEMS), ({**OTHER, "age": 3}, ITEMS)]
     with client_of(server) as client:
@@ -106,9 +104,9 @@ def test_a_request_of_several_users_has_the_first_ones(serves: Any, schema: Mode
     assert sent[1] == sent[2]
 
 
-def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSchema) -> None:
+def test_users_have_the_same_server_in_every_form(serves: Any):
     """A user's calls reach one server, alone or in a group; every server gets some users."""
-    servers = [serves(schema) for _ in range(3)]
+    servers = [serves() for _ in range(3)]
     users = [{**OTHER, "age": age} for age in range(24)]
     with RankingClient([s.address for s in servers], "movies", timeout_seconds=120) as client:
         while not all(server.count("Predict") for server in servers):
@@ -127,8 +125,8 @@ def test_users_have_the_same_server_in_every_form(serves: Any, schema: ModelSche
     assert all(found and found <= before for found, before in zip(joint, met, strict=True))
 
 
-async def test_asyncio_calls_go_home(serves: Any, schema: ModelSchema) -> None:
-    servers = [serves(schema) for _ in range(3)]
+async def test_asyncio_calls_go_home(serves: Any):
+    servers = [serves() for _ in range(3)]
     addresses = [server.address for server in servers]
     settings: Any = {"timeout_seconds": 120, "affinity": "off"}
     async with AsyncRankingClient(addresses, "movies", **settings) as client:
@@ -143,7 +141,7 @@ async def test_asyncio_calls_go_home(serves: Any, schema: ModelSchema) -> None:
     assert all(home(str(key), addresses) == address for key, address in met)
 
 
-def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSchema) -> None:
+def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any):
     """With six calls in flight on two servers, a load bound of 1.25 allows three per server."""
     release, arrived, held = threading.Event(), threading.Semaphore(0), threading.Event()
 
@@ -153,7 +151,7 @@ def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any, schema: ModelSc
             release.wait(120)
         return scores(request)
 
-    servers = [serves(schema, wait) for _ in range(2)]
+    servers = [serves(predict=wait) for _ in range(2)]
     channel = ChannelOptions(load_bound=1.25)
     with RankingClient(
         [s.address for s in servers], "movies", timeout_seconds=120, channel=channel
@@ -184,44 +182,42 @@ bounds = st.floats(1, 3)
 
 
 @given(keys, in_flight, bounds)
-def test_no_server_gets_more_than_the_bound(key: str, calls: dict[str, int], bound: float) -> None:
+def test_no_server_gets_more_than_the_bound(key: str, calls: dict[str, int], bound: float):
     chosen = choose(key, calls, bound)
     mean = (sum(calls.values()) + 1) / len(calls)
     assert calls[chosen] + 1 <= math.ceil(bound * mean)
 
 
 @given(keys, in_flight, bounds, st.randoms())
-def test_the_same_everywhere(key: str, calls: dict[str, int], bound: float, random: Any) -> None:
+def test_the_same_everywhere(key: str, calls: dict[str, int], bound: float, random: Any):
     shuffled = list(calls.items())
     random.shuffle(shuffled)
     assert choose(key, dict(shuffled), bound) == choose(key, calls, bound)
 
 
 @given(keys, in_flight)
-def test_without_a_bound_a_key_is_at_home(key: str, calls: dict[str, int]) -> None:
+def test_without_a_bound_a_key_is_at_home(key: str, calls: dict[str, int]):
     assert choose(key, calls, math.inf) == home(key, calls)
 
 
 @given(keys, st.sets(st.sampled_from(SERVERS), min_size=2))
-def test_a_server_that_leaves_moves_only_its_own_users(key: str, servers: set[str]) -> None:
+def test_a_server_that_leaves_moves_only_its_own_users(key: str, servers: set[str]):
     for gone in servers:
         left = home(key, servers - {gone})
         assert left == home(key, servers) or gone == home(key, servers)
 
 
 @given(in_flight, st.integers(0, 1000))
-def test_a_call_without_a_user_goes_to_the_least_busy_server(
-    calls: dict[str, int], turn: int
-) -> None:
+def test_a_call_without_a_user_goes_to_the_least_busy_server(calls: dict[str, int], turn: int):
     assert calls[choose("", calls, 1.5, turn)] == min(calls.values())
 
 
-def test_idle_servers_take_turns() -> None:
+def test_idle_servers_take_turns():
     calls = dict.fromkeys(SERVERS, 0)
     assert {choose("", calls, 1.5, turn) for turn in range(len(SERVERS))} == set(SERVERS)
 
 
-def test_users_are_spread_evenly() -> None:
+def test_users_are_spread_evenly():
     homes = [home(f"{user:016x}", SERVERS[:4]) for user in range(10_000)]
     counts = [homes.count(server) for server in SERVERS[:4]]
     assert sum(counts) == 10_000

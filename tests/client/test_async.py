@@ -7,14 +7,14 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import AsyncRankingClient, ColcastError, InputError, ModelSchema, ServerError
+from colcast.client import AsyncRankingClient, ColcastError, InputError, ServerError
 from colcast.client.request._request import build_request
 
 from .conftest import ITEMS, USER, scores, unavailable_until
 
 
-async def test_rank_encode_and_send(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+async def test_rank_encode_and_send(serves: Any):
+    server = serves()
     async with AsyncRankingClient(server.address, "movies") as client:
         ranking = await client.rank(USER, ITEMS)
         assert ranking.order.tolist() == [2, 1, 0]
@@ -26,24 +26,24 @@ async def test_rank_encode_and_send(serves: Any, schema: ModelSchema) -> None:
     assert server.count("GetModelMetadata") == 1
 
 
-async def test_many_calls_at_once(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+async def test_many_calls_at_once(serves: Any):
+    server = serves()
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         calls = [client.rank(USER, ITEMS[: 1 + n % 3]) for n in range(30)]
         answers = await asyncio.gather(*calls)
     assert [len(answer.scores) for answer in answers] == [1 + n % 3 for n in range(30)]
 
 
-async def test_unavailable_is_tried_again(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema, unavailable_until(3, lambda request, _: scores(request)))
+async def test_unavailable_is_tried_again(serves: Any):
+    server = serves(predict=unavailable_until(3, lambda request, _: scores(request)))
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         await client.rank(USER, ITEMS)
     assert server.count("Predict") == 3
 
 
-async def test_errors_are_the_same(serves: Any, schema: ModelSchema) -> None:
+async def test_errors_are_the_same(serves: Any):
     server = serves(
-        schema, lambda _, context: context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue full")
+        predict=lambda _, context: context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue full")
     )
     client = AsyncRankingClient(server.address, "movies")
     with pytest.raises(InputError, match="feature 'age'"):
@@ -55,8 +55,8 @@ async def test_errors_are_the_same(serves: Any, schema: ModelSchema) -> None:
         await client.rank(USER, ITEMS)
 
 
-def test_one_client_for_several_event_loops(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+def test_one_client_for_several_event_loops(serves: Any):
+    server = serves()
     client = AsyncRankingClient(server.address, "movies", timeout_seconds=120)
     for _ in range(2):
         assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
@@ -64,10 +64,10 @@ def test_one_client_for_several_event_loops(serves: Any, schema: ModelSchema) ->
 
 @pytest.mark.parametrize(("tasks", "items"), [(10, ITEMS), (50, ITEMS * 400)], ids=["few", "many"])
 async def test_time_in_which_other_tasks_encode_is_not_the_servers(
-    serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
-) -> None:
+    serves: Any, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
+):
     """Encoding takes 3 s, on the loop or in threads; the deadline of 2 s does not include it."""
-    server = serves(schema)
+    server = serves()
 
     def slow(*args: Any) -> Any:
         time.sleep(0.3)
@@ -81,9 +81,9 @@ async def test_time_in_which_other_tasks_encode_is_not_the_servers(
 
 
 async def test_many_candidates_are_encoded_beside_the_loop(
-    serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = serves(schema)
+    serves: Any, monkeypatch: pytest.MonkeyPatch
+):
+    server = serves()
     goes_on = threading.Event()
 
     def waits_for_the_loop(*args: Any) -> Any:

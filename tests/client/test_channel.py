@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import ChannelOptions, InputError, ModelSchema, RankingClient, ServerError, Tls
+from colcast.client import ChannelOptions, InputError, RankingClient, ServerError, Tls
 from colcast.client.transport._channel import Lookup, addresses_of, channel_arguments, servers_at
 from colcast.client.transport._servers import Servers, home
 
@@ -26,13 +26,13 @@ from .conftest import ITEMS, USER, client_of, unavailable_until
         ("dns://10.0.0.1/ranker:8500", ["dns://10.0.0.1/ranker:8500"]),
     ],
 )
-def test_the_servers_at_an_address(address: Any, servers: list[str]) -> None:
+def test_the_servers_at_an_address(address: Any, servers: list[str]):
     found = servers_at(address)
     assert not isinstance(found, Lookup)
     assert list(found) == servers
 
 
-def test_a_name_with_several_servers_is_looked_up_and_reported() -> None:
+def test_a_name_with_several_servers_is_looked_up_and_reported():
     assert isinstance(servers_at("dns:///ranker.internal:8500"), Lookup)
     found = dict(channel_arguments(ChannelOptions(tls=Tls()), "dns:///ranker.internal:8500"))
     assert found["grpc.default_authority"] == "ranker.internal:8500"
@@ -51,17 +51,17 @@ def test_a_name_with_several_servers_is_looked_up_and_reported() -> None:
 )
 def test_the_certificate_is_for_the_expected_name(
     address: Any, server_name: str | None, expected: str | None
-) -> None:
+):
     arguments = channel_arguments(ChannelOptions(tls=Tls(server_name=server_name)), address)
     assert dict(arguments).get("grpc.ssl_target_name_override") == expected
 
 
-def test_mutual_tls(serves: Any, schema: ModelSchema, tmp_path: Path) -> None:
+def test_mutual_tls(serves: Any, tmp_path: Path):
     authority = Authority(tmp_path, "authority")
     credentials = grpc.ssl_server_credentials(
         [authority.issue("server").pem], authority.root.read_bytes(), True
     )
-    server, mine = serves(schema, credentials=credentials), authority.issue("client")
+    server, mine = serves(credentials=credentials), authority.issue("client")
     ours = Tls(authority.root, mine.key, mine.chain)
     named = replace(ours, server_name="localhost")
     with client_of(server, channel=ChannelOptions(tls=named)) as client:
@@ -81,7 +81,7 @@ def test_mutual_tls(serves: Any, schema: ModelSchema, tmp_path: Path) -> None:
         (Tls(root_certificates="no/such.pem"), "cannot read no/such.pem: No such file"),
     ],
 )
-def test_tls_that_cannot_work(tls: Tls, message: str) -> None:
+def test_tls_that_cannot_work(tls: Tls, message: str):
     with pytest.raises(InputError, match=message):
         RankingClient("127.0.0.1:1", "movies", channel=ChannelOptions(tls=tls))
 
@@ -100,12 +100,12 @@ def test_tls_that_cannot_work(tls: Tls, message: str) -> None:
         ({"affinity_secret": "x" * 65}, "affinity_secret must be at most 64 bytes"),
     ],
 )
-def test_settings_that_cannot_work(settings: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_work(settings: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         RankingClient(**{"address": "127.0.0.1:1", "model": "movies", **settings})
 
 
-def test_a_load_bound_that_no_server_could_keep() -> None:
+def test_a_load_bound_that_no_server_could_keep():
     with pytest.raises(InputError, match="load_bound must be at least 1, got"):
         ChannelOptions(load_bound=0.9)
 
@@ -117,19 +117,19 @@ def always_up() -> grpc.ChannelConnectivity:
     return grpc.ChannelConnectivity.READY
 
 
-def test_a_name_has_addresses_of_one_family() -> None:
+def test_a_name_has_addresses_of_one_family():
     found = addresses_of("localhost", 8500)
     assert found
     assert set(found) <= {"127.0.0.1:8500"} or set(found) <= {"[::1]:8500"}
 
 
-def test_a_server_behind_a_name_is_asked(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+def test_a_server_behind_a_name_is_asked(serves: Any):
+    server = serves()
     with RankingClient(f"dns:///localhost:{server.port}", "movies", timeout_seconds=120) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
 
-def test_an_unknown_name_is_reported() -> None:
+def test_an_unknown_name_is_reported():
     with (
         RankingClient("dns:///ranker.invalid:1", "movies", timeout_seconds=0.5) as client,
         pytest.raises(ServerError, match=r"UNAVAILABLE .*: cannot resolve 'ranker\.invalid'") as no,
@@ -138,7 +138,7 @@ def test_an_unknown_name_is_reported() -> None:
     assert no.value.attempts == 0
 
 
-def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch):
     """Calls in flight to a removed server may finish; its users move to the other servers."""
     monkeypatch.setattr("colcast.client.transport._channel._SECONDS", 0.0)
     behind = [["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]]
@@ -178,7 +178,7 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
-def test_only_the_first_attempt_goes_to_a_named_server() -> None:
+def test_only_the_first_attempt_goes_to_a_named_server():
     addresses = ["10.0.0.1:1", "10.0.0.2:1"]
     servers = Servers(addresses, ALWAYS, str, lambda _: always_up)
     for first, other in (addresses, addresses[::-1]):
@@ -205,11 +205,9 @@ def exporter() -> Any:
     return kept
 
 
-def test_a_span_says_what_was_asked_and_travels_with_it(
-    serves: Any, schema: ModelSchema, exporter: Any
-) -> None:
+def test_a_span_says_what_was_asked_and_travels_with_it(serves: Any, exporter: Any):
     exporter.clear()
-    server = serves(schema)
+    server = serves()
     with client_of(server) as client:
         client.rank(USER, [{**item, "poster_url": "x"} for item in ITEMS])
     (span,) = exporter.get_finished_spans()
@@ -228,9 +226,9 @@ def test_a_span_says_what_was_asked_and_travels_with_it(
     assert f"{span.context.trace_id:032x}-{span.context.span_id:016x}" in traceparent
 
 
-def test_a_failure_is_recorded(serves: Any, schema: ModelSchema, exporter: Any) -> None:
+def test_a_failure_is_recorded(serves: Any, exporter: Any):
     exporter.clear()
-    server = serves(schema, unavailable_until(10**6, None))
+    server = serves(predict=unavailable_until(10**6, None))
     with client_of(server) as client, pytest.raises(ServerError):
         client.rank(USER, ITEMS, timeout_seconds=0.1)
     (span,) = exporter.get_finished_spans()

@@ -55,7 +55,7 @@ NUMERIC = sorted(set(BY_NAME) - {"string", "bfloat16"})
 
 
 @given(st.data(), st.booleans())
-def test_numbers_of_every_dtype_as_content_or_one_by_one(data: st.DataObject, by_one: bool) -> None:
+def test_numbers_of_every_dtype_as_content_or_one_by_one(data: st.DataObject, by_one: bool):
     dtype = BY_NAME[data.draw(st.sampled_from(NUMERIC))]
     values = data.draw(hnp.arrays(dtype.storage, shapes))
     fields: dict[str, Any] = {"tensor_content": values.tobytes()}
@@ -68,7 +68,7 @@ def test_numbers_of_every_dtype_as_content_or_one_by_one(data: st.DataObject, by
     np.testing.assert_array_equal(found, values)
 
 
-def test_tensors_that_are_not_supported_are_refused() -> None:
+def test_tensors_that_are_not_supported_are_refused():
     complex_numbers = tf.make_tensor_proto([1j], tf.complex64)
     with pytest.raises(DecodeError, match="dtype number 8 is not one"):
         decode_predict_response(response(x=complex_numbers).SerializeToString())
@@ -80,7 +80,7 @@ def test_tensors_that_are_not_supported_are_refused() -> None:
         decode_tensor(data, "x")
 
 
-def test_strings_and_bfloat16() -> None:
+def test_strings_and_bfloat16():
     message = response(
         s=tf.make_tensor_proto([[b"a", b""], [b"\xff", b"b" * 400]]),
         h=tf.make_tensor_proto([1.5, -2.0], tf.bfloat16),
@@ -91,23 +91,23 @@ def test_strings_and_bfloat16() -> None:
     assert outputs["h"].tolist() == [1.5, -2.0]
 
 
-def test_the_last_value_fills_the_shape() -> None:
+def test_the_last_value_fills_the_shape():
     tensor = tensor_of(INT64, [4], int64_val=[4, -5]).SerializeToString()
     assert decode_tensor(tensor, "x").tolist() == [4, -5, -5, -5]
 
 
-def test_who_answered() -> None:
+def test_who_answered():
     model = decode_predict_response(response().SerializeToString()).model
     assert (model.name, model.version) == ("m", 7)
 
 
 @given(st.binary(max_size=60))
-def test_arbitrary_bytes_are_decoded_or_refused(data: bytes) -> None:
+def test_arbitrary_bytes_are_decoded_or_refused(data: bytes):
     with contextlib.suppress(DecodeError):
         decode_predict_response(data)
 
 
-def test_every_truncation_of_an_answer_is_refused_or_shorter() -> None:
+def test_every_truncation_of_an_answer_is_refused_or_shorter():
     whole = response(x=tf.make_tensor_proto(np.arange(5.0)), y=tf.make_tensor_proto([1, 300]))
     data = whole.SerializeToString(deterministic=True)
     for end in range(len(data)):
@@ -126,7 +126,7 @@ def test_every_truncation_of_an_answer_is_refused_or_shorter() -> None:
         ({"float_val": [1.0] * 4}, r"4 values, but its shape \[3\]"),
     ],
 )
-def test_values_that_do_not_fit_the_shape(fields: dict[str, Any], message: str) -> None:
+def test_values_that_do_not_fit_the_shape(fields: dict[str, Any], message: str):
     with pytest.raises(DecodeError, match=message):
         decode_tensor(tensor_of(FLOAT, [3], **fields).SerializeToString(), "x")
 
@@ -142,7 +142,7 @@ def bits(values: Any) -> bytes:
 
 
 @given(st.data())
-def test_numbers_of_every_dtype_survive_bit_for_bit(data: st.DataObject) -> None:
+def test_numbers_of_every_dtype_survive_bit_for_bit(data: st.DataObject):
     dtype = BY_NAME[data.draw(st.sampled_from(NUMERIC))]
     values = data.draw(hnp.arrays(dtype.storage, shapes))
     request = encode_predict_request("m", "s", {"x": Tensor(dtype, values)})
@@ -154,14 +154,14 @@ def test_numbers_of_every_dtype_survive_bit_for_bit(data: st.DataObject) -> None
 
 
 @given(hnp.arrays(object, shapes, elements=st.binary(max_size=300), fill=st.nothing()))
-def test_strings_survive_with_any_bytes_and_lengths(values: Any) -> None:
+def test_strings_survive_with_any_bytes_and_lengths(values: Any):
     found = parsed(encode_predict_request("m", "s", {"x": Tensor(STRING, values)}))["x"]
     assert found.shape == values.shape
     assert found.tolist() == values.tolist()
 
 
 @given(hnp.arrays(np.float32, shapes, elements=st.floats(width=32)))
-def test_bfloat16_is_rounded_as_tensorflow_rounds(values: Any) -> None:
+def test_bfloat16_is_rounded_as_tensorflow_rounds(values: Any):
     tensor = Tensor(BFLOAT16, bfloat16_bits(values))
     found = parsed(encode_predict_request("m", "s", {"x": tensor}))["x"]
     expected = tf.cast(values, tf.bfloat16).numpy()
@@ -169,7 +169,7 @@ def test_bfloat16_is_rounded_as_tensorflow_rounds(values: Any) -> None:
 
 
 @given(st.data())
-def test_one_value_stands_for_a_whole_shape(data: st.DataObject) -> None:
+def test_one_value_stands_for_a_whole_shape(data: st.DataObject):
     dtype = BY_NAME[data.draw(st.sampled_from([*NUMERIC, "string"]))]
     if dtype is STRING:
         values = np.array([data.draw(st.binary(max_size=9))], object)
@@ -187,19 +187,19 @@ def test_one_value_stands_for_a_whole_shape(data: st.DataObject) -> None:
     [np.array(["a", "Łódź"]), np.array([b"a", b"bc"]), ["a", b"b"], np.array(["a"], object)],
     ids=["unicode", "bytes", "list", "object"],
 )
-def test_text_of_every_numpy_kind_becomes_utf8(values: Any) -> None:
+def test_text_of_every_numpy_kind_becomes_utf8(values: Any):
     found = parsed(encode_predict_request("m", "s", {"x": values}))["x"]
     expected = [v.encode() if isinstance(v, str) else bytes(v) for v in list(values)]
     assert found.tolist() == expected
 
 
-def test_arrays_need_not_be_contiguous_or_little_endian() -> None:
+def test_arrays_need_not_be_contiguous_or_little_endian():
     values = np.arange(12, dtype=">f4").reshape(3, 4)[:, ::2]
     found = parsed(encode_predict_request("m", "s", {"x": values}))["x"]
     assert found.tolist() == [[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]
 
 
-def test_model_spec_and_output_filter() -> None:
+def test_model_spec_and_output_filter():
     request = encode_predict_request("m", "s", {}, version=4, output_filter=["a", "b"])
     message = predict_pb2.PredictRequest.FromString(request)
     assert (message.model_spec.name, message.model_spec.signature_name) == ("m", "s")
@@ -218,7 +218,7 @@ def test_model_spec_and_output_filter() -> None:
         ({"city": np.array(["a", 3], object)}, r"feature 'city': expected str or bytes, got 3"),
     ],
 )
-def test_values_that_tensorflow_cannot_hold_are_refused(columns: Any, message: str) -> None:
+def test_values_that_tensorflow_cannot_hold_are_refused(columns: Any, message: str):
     with pytest.raises(InputError, match=message):
         encode_predict_request("m", "s", columns)
 
@@ -230,7 +230,7 @@ def test_values_that_tensorflow_cannot_hold_are_refused(columns: Any, message: s
         (["a", "b"], "model 'm' has only signatures with tensors of a dtype that cannot be sent: "),
     ],
 )
-def test_a_model_without_a_signature_to_call(names: list[str], message: str) -> None:
+def test_a_model_without_a_signature_to_call(names: list[str], message: str):
     found = get_model_metadata_pb2.GetModelMetadataResponse()
     found.model_spec.name = "m"
     signatures = get_model_metadata_pb2.SignatureDefMap()

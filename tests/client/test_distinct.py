@@ -65,7 +65,7 @@ def columns_of_few_rows(draw: st.DrawFn) -> list[Column]:
 
 @settings(max_examples=300, deadline=None)
 @given(columns_of_few_rows())
-def test_rows_picked_by_the_index_are_those_that_came(columns: list[Column]) -> None:
+def test_rows_picked_by_the_index_are_those_that_came(columns: list[Column]):
     found = distinct_rows(columns)
     if found is None:
         return
@@ -96,7 +96,7 @@ def lists(*rows: list[int]) -> Column:
     ],
     ids=str,
 )
-def test_other_bits_are_another_row(column: Column) -> None:
+def test_other_bits_are_another_row(column: Column):
     rows = np.arange(100) % 2
     wide = Column(np.zeros((100, 9)))  # makes a row large, so that distinct rows are worth an index
     found = distinct_rows([column.take(rows), wide])
@@ -105,13 +105,13 @@ def test_other_bits_are_another_row(column: Column) -> None:
     assert bits(found.columns[0]) == bits(column)
 
 
-def test_nan_of_the_same_bits_is_one_row() -> None:
+def test_nan_of_the_same_bits_is_one_row():
     found = distinct_rows([Column(np.full((50, 3), np.nan))])
     assert found is not None
     assert found.columns[0].rows == 1
 
 
-def test_rows_stand_in_the_order_in_which_they_came() -> None:
+def test_rows_stand_in_the_order_in_which_they_came():
     words = Column(np.array([b"b" * 20, b"a" * 20, b"b" * 20, b"c" * 20] * 9, object))
     found = distinct_rows([words])
     assert found is not None
@@ -131,9 +131,7 @@ def test_rows_stand_in_the_order_in_which_they_came() -> None:
         ([Column(np.arange(9) % 2), Column(np.arange(9) // 2), Column(np.arange(9))], "all three"),
     ],
 )
-def test_columns_are_sent_unchanged_if_that_takes_no_more_bytes(
-    columns: list[Column], why: str
-) -> None:
+def test_columns_are_sent_unchanged_if_that_takes_no_more_bytes(columns: list[Column], why: str):
     assert distinct_rows(columns) is None, why
 
 
@@ -208,7 +206,7 @@ def repeated(sent: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("target", ["auto", "late", "columnar"])
 @pytest.mark.parametrize("prepared", [False, True])
-def test_each_shop_is_sent_once(form: str, target: Any, prepared: bool) -> None:
+def test_each_shop_is_sent_once(form: str, target: Any, prepared: bool):
     items = PreparedItems(FORMS[form]) if prepared else FORMS[form]
     sent = inputs(items, target=target)
     plain = inputs(FORMS[form], target=target, dedupe="off")
@@ -222,25 +220,25 @@ def test_each_shop_is_sent_once(form: str, target: Any, prepared: bool) -> None:
         np.testing.assert_array_equal(found[name], values)
 
 
-def test_features_of_no_stage_have_no_index() -> None:
+def test_features_of_no_stage_have_no_index():
     """The exporter gave shops no stage, so their features are columns of the candidates."""
     assert "row_to_shop" not in inputs(ITEMS, _schema())
 
 
-def test_little_is_not_worth_an_index() -> None:
+def test_little_is_not_worth_an_index():
     """An index must save 128 KiB, because servers do not join requests that have one."""
     items = {name: values[: N // 6] for name, values in ITEMS.items()}
     assert "row_to_shop" not in inputs(items)
 
 
-def test_users_of_mixed_rows_are_sent_once() -> None:
+def test_users_of_mixed_rows_are_sent_once():
     rows = {**ITEMS, "user_age": np.arange(N) % 3}
     sent = message(SCHEMA, Rows(rows))
     assert sent.model_spec.signature_name == "columnar"
     assert len(arrays(sent)["user_age"]) == N  # an index would be as large as the column
 
 
-def test_the_late_signature_refuses_a_user_who_differs_by_row_though_an_index_would_pay() -> None:
+def test_the_late_signature_refuses_a_user_who_differs_by_row_though_an_index_would_pay():
     user, item = spec("user_place", "float32", None, 4), spec("item_id", "int64", None)
     signatures = [
         signature("columnar", user, item),
@@ -257,7 +255,7 @@ def test_the_late_signature_refuses_a_user_who_differs_by_row_though_an_index_wo
         message(schema, Rows(rows), "late")
 
 
-def test_an_index_is_sent_only_to_servers_that_read_it() -> None:
+def test_an_index_is_sent_only_to_servers_that_read_it():
     columns = dict(SCHEMA.signatures)
     columns["serving_default"] = signature("serving_default", spec("examples", "string", None))
     for can, target in itertools.product((CAN, frozenset[str]()), (*ALL, "auto", "example")):
@@ -269,7 +267,7 @@ def test_an_index_is_sent_only_to_servers_that_read_it() -> None:
 @pytest.mark.parametrize("prepare", [False, True])
 def test_shared_candidates_are_sent_once(
     serves: Any, monkeypatch: pytest.MonkeyPatch, prepare: bool
-) -> None:
+):
     def predict(request: bytes, _: Any) -> bytes:
         found = repeated(arrays(predict_pb2.PredictRequest.FromString(request)))
         scores = found["item_id"] + found["shop_place"].sum(1) + found["user_age"]

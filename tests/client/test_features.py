@@ -51,7 +51,7 @@ def sent(
     ],
 )
 @pytest.mark.parametrize("target", ["columnar", "stock", "repeated"])
-def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: Any) -> None:
+def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: Any):
     schema = model(spec("x", dtype, None))
     found = sent(schema, Rows(ITEMS, {"x": value}), target)["x"]
     assert found == ([expected] if target == "columnar" else [expected] * 2)
@@ -71,7 +71,7 @@ def test_a_value_of_every_dtype(dtype: str, value: Any, expected: Any, target: A
         ("bfloat16", "x", r"expected bfloat16, got 'x' \(str\)"),
     ],
 )
-def test_a_value_that_fits_no_dtype(dtype: str, value: Any, message: str) -> None:
+def test_a_value_that_fits_no_dtype(dtype: str, value: Any, message: str):
     with pytest.raises(InputError, match=f"^user feature 'x': {message}$"):
         sent(model(spec("x", dtype, None)), Rows(ITEMS, {"x": value}))
 
@@ -137,7 +137,7 @@ CASES: list[tuple[tuple[TensorSpec, ...], Any, Rows, Any]] = [
 
 @pytest.mark.parametrize("target", ["columnar", "stock", "repeated"])
 @pytest.mark.parametrize(("specs", "defaults", "given", "expected"), CASES, ids=range(len(CASES)))
-def test_what_is_sent(specs: Any, defaults: Any, given: Rows, expected: Any, target: Any) -> None:
+def test_what_is_sent(specs: Any, defaults: Any, given: Rows, expected: Any, target: Any):
     found = sent(model(*specs, **defaults), given, target)
     absent = not given.user and "x" not in table_of_items(given.items, None).columns
     for name, values in expected.items():
@@ -156,13 +156,13 @@ def test_what_is_sent(specs: Any, defaults: Any, given: Rows, expected: Any, tar
         np.array([2**24 + 1, 1], np.float32),
     ],
 )
-def test_floats_that_may_be_rounded_integers_are_refused(values: Any) -> None:
+def test_floats_that_may_be_rounded_integers_are_refused(values: Any):
     schema = model(spec("x", "int64", None))
     with pytest.raises(InputError, match=r"^feature 'x', row 0: expected int64, got .* rounded"):
         sent(schema, Rows({"item": [1, 2], "x": values}))
 
 
-def test_matrices() -> None:
+def test_matrices():
     schema = model(spec("x", "float32", None, 2, 2))
     rows = [{"item": i, "x": [[i, 2], [3, 4]]} for i in (0, 1)]
     expected = [[[0, 2], [3, 4]], [[1, 2], [3, 4]]]
@@ -200,7 +200,7 @@ def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
 @pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
 def test_nan_for_a_missing_list_counts_as_missing(
     specs: Any, value: Any, default: Any, target: Any
-) -> None:
+):
     schema = with_list(specs, default)
     rows = [{"item": 1, "x": value}, {"item": 2}]
     expected = sent(schema, Rows(rows), target)
@@ -212,7 +212,7 @@ def test_nan_for_a_missing_list_counts_as_missing(
 
 
 @pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
-def test_nan_for_the_users_list_or_for_all_is_none(specs: Any, value: Any, default: Any) -> None:
+def test_nan_for_the_users_list_or_for_all_is_none(specs: Any, value: Any, default: Any):
     schema = with_list(specs, default)
     none = sent(schema, Rows(ITEMS, {"x": None}))
     assert sent(schema, Rows(ITEMS, {"x": NAN})) == none
@@ -223,7 +223,7 @@ def test_nan_for_the_users_list_or_for_all_is_none(specs: Any, value: Any, defau
             sent(schema, Rows(ITEMS, given), policies=Policies(none="error"))
 
 
-def test_nan_where_one_float_belongs_is_a_value() -> None:
+def test_nan_where_one_float_belongs_is_a_value():
     for shape in ((None,), (None, 1)):
         schema = model(spec("x", "float32", *shape), x=np.full(shape[1:] or 1, 5.0))
         for items in (pd.DataFrame({"item": [1, 2], "x": [NAN, 1.0]}), [{"item": 1, "x": NAN}]):
@@ -231,7 +231,7 @@ def test_nan_where_one_float_belongs_is_a_value() -> None:
             assert np.isnan(np.ravel(found["x"])[0])
 
 
-def test_nan_beside_lists_or_text_is_nothing_where_no_columns_are_known() -> None:
+def test_nan_beside_lists_or_text_is_nothing_where_no_columns_are_known():
     schema = ModelSchema("m", 1, {"s": signature("s", spec("examples", "string", None))})
     rows = [{"a": [0.5], "b": "x", "c": 0.5}, {"a": NAN, "b": NAN, "c": NAN}]
     second = tf.train.Example.FromString(
@@ -241,7 +241,7 @@ def test_nan_beside_lists_or_text_is_nothing_where_no_columns_are_known() -> Non
     assert np.isnan(second.features.feature["c"].float_list.value[0])
 
 
-def test_sequences_of_examples_and_of_another_shape() -> None:
+def test_sequences_of_examples_and_of_another_shape():
     schema = model(STEPS)
     assert schema.signature("columnar").features["x"].kind is Kind.SEQUENCE
     row = {"item": 1, "x": [[1, 2], [3, 4]]}
@@ -252,7 +252,7 @@ def test_sequences_of_examples_and_of_another_shape() -> None:
         sent(schema, Rows(ITEMS))
 
 
-def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
+def test_inputs_that_do_not_come_by_rows_go_as_they_are():
     schema = model(spec("k", "int32"), spec("w", "float32", 3), spec("m", "float32", 2, None))
     assert schema.signature("columnar").features["k"].kind is Kind.WHOLE
     user = {"k": 5, "w": [1, 2, 3], "m": np.ones((2, 4))}
@@ -266,7 +266,7 @@ def test_inputs_that_do_not_come_by_rows_go_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
-def test_an_input_of_any_rank_takes_the_shape_it_is_given(target: Target) -> None:
+def test_an_input_of_any_rank_takes_the_shape_it_is_given(target: Target):
     schema = model(TensorSpec("x", ITEM.dtype, None))
     for x in (1, [1], [1, 2, 3], [[1, 2]]):
         assert sent(schema, Rows(ITEMS, {"x": x}), target)["x"] == x
@@ -276,7 +276,7 @@ def test_an_input_of_any_rank_takes_the_shape_it_is_given(target: Target) -> Non
     assert sent(schema, Rows(by_rows), target)["x"] == [7] * len(ITEMS)
 
 
-def test_the_only_input_has_rows_whatever_its_rank() -> None:
+def test_the_only_input_has_rows_whatever_its_rank():
     alone = Signature("serving_default", {"x": TensorSpec("x", ITEM.dtype, None)}, {}, {})
     schema = ModelSchema("m", 1, {"serving_default": alone})
     rows = [{"x": [1, 2]}, {"x": [3, 4]}]
@@ -285,14 +285,14 @@ def test_the_only_input_has_rows_whatever_its_rank() -> None:
         sent(schema, Rows([], {"x": [1, 2]}))
 
 
-def test_a_models_own_columns_need_no_exporter() -> None:
+def test_a_models_own_columns_need_no_exporter():
     own = Signature("serving_default", {"item": ITEM}, {}, {})
     assert sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS), "auto") == {
         "item": [1, 2]
     }
 
 
-def test_a_length_beyond_no_values_is_still_refused() -> None:
+def test_a_length_beyond_no_values_is_still_refused():
     schema = model(*LIST)
     items = {"item": [1, 2], "x": np.empty((2, 0), np.int64), "x/length": [0, 1]}
     with pytest.raises(InputError, match="expected a length from 0 to 0, the padded width, got 1"):

@@ -31,11 +31,11 @@ print(resident() - before)
 """
 
 
-def test_import_takes_under_10_mb_beside_numpy_and_grpc() -> None:
+def test_import_takes_under_10_mb_beside_numpy_and_grpc():
     assert float(run(MEMORY)) < 10
 
 
-def test_import_brings_numpy_and_grpc_and_nothing_heavier() -> None:
+def test_import_brings_numpy_and_grpc_and_nothing_heavier():
     names = run("import sys, colcast.client; print(*{m.partition('.')[0] for m in sys.modules})")
     loaded = set(names.split())
     assert {"numpy", "grpc"} <= loaded
@@ -57,14 +57,14 @@ assert tf.train.Example().SerializeToString() == b""
 
 
 @pytest.mark.parametrize("code", [USE + TENSORFLOW, TENSORFLOW + USE], ids=["before", "after"])
-def test_tensorflow_may_be_imported_before_or_after(code: str) -> None:
+def test_tensorflow_may_be_imported_before_or_after(code: str):
     assert run(code + "print('fine')") == "fine\n"
 
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_annotated_input_is_what_we_send() -> None:
+def test_the_annotated_input_is_what_we_send():
     """The first listing of wire.md."""
     block = re.search(r"```\n(.*?)```", (DOCS / "wire.md").read_text(), re.DOTALL)
     assert block
@@ -73,7 +73,7 @@ def test_the_annotated_input_is_what_we_send() -> None:
     assert sent.endswith(bytes.fromhex("".join(lines)))
 
 
-def test_the_recipes_run(server: ServerProcess) -> None:
+def test_the_recipes_run(server: ServerProcess):
     text = (DOCS / "client.md").read_text().replace("localhost:8500", server.target)
     recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     runnable = [recipe for recipe in recipes if ".pem" not in recipe]

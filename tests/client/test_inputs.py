@@ -177,7 +177,7 @@ def columns_with_gaps(draw: st.DrawFn) -> Columns:
 @pytest.mark.parametrize("form", [*FORMS, *COMPLETE])
 @settings(max_examples=20, deadline=None)
 @given(columns=columns_with_gaps())
-def test_every_form_gives_the_same_request(gaps: ModelSchema, form: str, columns: Columns) -> None:
+def test_every_form_gives_the_same_request(gaps: ModelSchema, form: str, columns: Columns):
     """Missing values take the default; candidates may have been prepared."""
     items = FORMS[form](columns) if form in FORMS else COMPLETE[form](filled(columns))
     sent = message(gaps, Rows(items, {"movie": 1}))
@@ -192,14 +192,14 @@ def test_every_form_gives_the_same_request(gaps: ModelSchema, form: str, columns
 @pytest.mark.parametrize("form", FORMS)
 def test_integers_that_no_float_holds_stay_exact_beside_a_gap(
     gaps: ModelSchema, form: str, rank: int
-) -> None:
+):
     columns = {"rank": [rank, None, 3]}
     found = arrays(message(gaps, Rows(FORMS[form](columns), {"movie": 1})))
     assert found["rank"].tolist() == [rank, -1, 3]
 
 
 @pytest.mark.parametrize("value", [None, pd.NA, ...])
-def test_a_missing_feature_of_the_user_takes_the_default(gaps: ModelSchema, value: Any) -> None:
+def test_a_missing_feature_of_the_user_takes_the_default(gaps: ModelSchema, value: Any):
     user = {"movie": 1} | ({} if value is ... else dict.fromkeys(TYPES, value))
     found = arrays(message(gaps, Rows([{}], user), "repeated"))
     for name, values in expected({name: [None] for name in TYPES}).items():
@@ -212,7 +212,7 @@ def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
     return [tf.train.Example.FromString(data) for data in found]
 
 
-def test_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
+def test_lists_with_context_make_the_same_request(schema: ModelSchema):
     protos = examples(schema, user=USER, items=ITEMS)
     with_context = input_pb2.ExampleListWithContext()
     for key, value in protos[0].features.feature.items():
@@ -226,7 +226,7 @@ def test_lists_with_context_make_the_same_request(schema: ModelSchema) -> None:
     assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
 
 
-def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
+def test_an_example_wins_over_its_context(schema: ModelSchema):
     with_context = input_pb2.ExampleListWithContext()
     protos = examples(schema, user=USER, items=ITEMS)
     with_context.context.features.feature["age"].int64_list.value.append(99)
@@ -236,9 +236,7 @@ def test_an_example_wins_over_its_context(schema: ModelSchema) -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["shared value first", "shared value last"])
-def test_the_last_value_of_a_key_that_an_example_has_twice_counts(
-    schema: ModelSchema, order: int
-) -> None:
+def test_the_last_value_of_a_key_that_an_example_has_twice_counts(schema: ModelSchema, order: int):
     protos = examples(schema, user=USER, items=ITEMS)
     shared = protos[0].SerializeToString()
     data = [b"".join([shared, proto.SerializeToString()][::order]) for proto in protos]
@@ -248,7 +246,7 @@ def test_the_last_value_of_a_key_that_an_example_has_twice_counts(
 
 def test_two_values_of_a_key_in_all_examples_count_in_each_example_s_order(
     schema: ModelSchema,
-) -> None:
+):
     one, other = (
         proto.SerializeToString() for proto in examples(schema, user=USER, items=ITEMS)[:2]
     )
@@ -257,7 +255,7 @@ def test_two_values_of_a_key_in_all_examples_count_in_each_example_s_order(
     assert message(schema, Examples(data)) == message(schema, Examples(merged))
 
 
-def test_examples_may_be_written_in_any_way_protobuf_allows(schema: ModelSchema) -> None:
+def test_examples_may_be_written_in_any_way_protobuf_allows(schema: ModelSchema):
     user = {**USER, "history": list(range(1000)), "city": "x" * 300}
     protos = examples(schema, user=user, items=ITEMS)
     data = [_unpacked(proto) for proto in protos]
@@ -282,7 +280,7 @@ def _unpacked(example: Any) -> bytes:
 
 
 @given(st.data())
-def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.DataObject) -> None:
+def test_damaged_examples_are_read_or_refused(schema: ModelSchema, data: st.DataObject):
     good = serialized({**USER, **ITEMS[0]})
     damaged = bytearray(good)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -308,9 +306,7 @@ def years_of(schema: ModelSchema, year: Any, **options: Any) -> Any:
     "make", [list, np.array, np.float32, pd.Series], ids=lambda it: it.__name__
 )
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")], ids=str)
-def test_non_finite_values_are_refused_unless_allowed(
-    schema: ModelSchema, make: Any, bad: float
-) -> None:
+def test_non_finite_values_are_refused_unless_allowed(schema: ModelSchema, make: Any, bad: float):
     years = make([2.0, 1e3, bad])
     with pytest.raises(InputError, match=r"feature 'year', row 2: expected a finite float32, got "):
         years_of(schema, years)
@@ -325,14 +321,14 @@ def test_non_finite_values_are_refused_unless_allowed(
 
 
 @pytest.mark.parametrize("vector", [[1.0, float("inf"), 0.0], np.array([1.0, np.nan, 0.0])])
-def test_non_finite_entries_of_a_vector_are_refused(schema: ModelSchema, vector: Any) -> None:
+def test_non_finite_entries_of_a_vector_are_refused(schema: ModelSchema, vector: Any):
     items = [ITEMS[0], {**ITEMS[1], "vector": vector}, ITEMS[2]]
     for target in ("late", "example"):
         with pytest.raises(InputError, match=r"feature 'vector', row 1: expected a finite"):
             message(schema, Rows(items, USER), target=target)
 
 
-def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None:
+def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema):
     signatures = {
         name: replace(one, defaults={"year": np.array([np.nan], np.float32)})
         for name, one in schema.signatures.items()
@@ -344,7 +340,7 @@ def test_a_feature_whose_default_is_nan_accepts_nan(schema: ModelSchema) -> None
 
 def test_columns_that_are_not_used_are_dropped_and_named_once(
     schema: ModelSchema, caplog: pytest.LogCaptureFixture
-) -> None:
+):
     items = [{**item, "trailer": "http://...", "stock_level": 3} for item in ITEMS]
     for _ in range(2):
         assert message(schema, Rows(items, USER)) == message(schema, Rows(ITEMS, USER))
@@ -355,14 +351,14 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
     assert built.unused == 2
 
 
-def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema) -> None:
+def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema):
     rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
     policies = Policies(nan="send")
     sent = message(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
     assert sent.tensor_shape.dim[0].size == 1
 
 
-def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema) -> None:
+def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema):
     rows = [
         {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
     ]

@@ -48,7 +48,7 @@ def sent(
 
 
 @pytest.mark.parametrize("target", ["auto", "late", "columnar", "repeated"])
-def test_the_user_and_the_keys_are_sent_and_nothing_else(schema: ModelSchema, target: str) -> None:
+def test_the_user_and_the_keys_are_sent_and_nothing_else(schema: ModelSchema, target: str):
     found = sent(schema, [70, 90, 70], target=target)
     assert found.keys() == USER_INPUTS | {"item_id"}
     assert found["item_id"].dtype == np.int64
@@ -68,17 +68,17 @@ def test_the_user_and_the_keys_are_sent_and_nothing_else(schema: ModelSchema, ta
         ({"movie": [7, 7]}, {"movie": [7, 7]}),
     ],
 )
-def test_keys_come_in_any_form(schema: ModelSchema, keys: Any, expected: Any) -> None:
+def test_keys_come_in_any_form(schema: ModelSchema, keys: Any, expected: Any):
     found = sent(schema, keys)
     assert found.keys() == USER_INPUTS | expected.keys()
     assert {name: found[name].tolist() for name in expected} == expected
 
 
-def test_the_client_may_name_the_key(schema: ModelSchema) -> None:
+def test_the_client_may_name_the_key(schema: ModelSchema):
     assert sent(schema, [7], item_key="movie_id").keys() == USER_INPUTS | {"movie_id"}
 
 
-def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchema) -> None:
+def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchema):
     late = signature("columnar_late", spec("age", "int64", 1), spec("movie", "int32", None, 1))
     other = ModelSchema("movies", 3, {"columnar_late": late})
     keys = by_key((), {"movie": [7, 9]}, request_options().settings)
@@ -87,13 +87,13 @@ def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchem
     assert (found.dtype, found.tolist()) == (np.int32, [[7], [9]])
 
 
-def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: ModelSchema) -> None:
+def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: ModelSchema):
     found = sent(schema, [70, 90], [{"genres": ["War"]}, {"genres": []}])
     assert found.keys() == USER_INPUTS | {"item_id", "genres", "genres/length"}
     assert found["genres/length"].tolist() == [1, 0]
 
 
-def test_the_keys_may_also_stand_in_the_rows(schema: ModelSchema) -> None:
+def test_the_keys_may_also_stand_in_the_rows(schema: ModelSchema):
     rows = [{"item_id": 70, "genres": ["War"]}, {"item_id": 90, "genres": []}]
     strict = Policies(unused="error")
     assert sent(schema, [70, 90], rows, policies=strict)["item_id"].tolist() == [70, 90]
@@ -101,7 +101,7 @@ def test_the_keys_may_also_stand_in_the_rows(schema: ModelSchema) -> None:
         sent(schema, [70], [{"sku": 1}], policies=strict)
 
 
-def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema) -> None:
+def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema):
     found = sent(schema, [70, 90], {"year": [1990.0, 2001.0], "genres": [["War"], []]})
     assert found["year"].tolist() == [1990.0, 2001.0]
     assert found["genres/length"].tolist() == [1, 0]
@@ -109,7 +109,7 @@ def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema) -> Non
         sent(schema, [70, 90], {"year": [1990.0]})
 
 
-def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
+def test_a_users_feature_is_still_missed(schema: ModelSchema):
     options = request_options("movies", "late")
     with pytest.raises(InputError, match="feature 'age': missing, and the model has no default"):
         build_request(schema, Rows(by_key((), [7], options.settings), {"city": "x"}), options)
@@ -130,18 +130,18 @@ def test_a_users_feature_is_still_missed(schema: ModelSchema) -> None:
         ({"a": [1], "b": [1, 2]}, (), "feature 'b': 2 rows, but 'a' has 1"),
     ],
 )
-def test_an_invalid_key_is_named(schema: ModelSchema, keys: Any, items: Any, said: str) -> None:
+def test_an_invalid_key_is_named(schema: ModelSchema, keys: Any, items: Any, said: str):
     with pytest.raises(InputError, match=said):
         sent(schema, keys, items)
 
 
-def test_tf_examples_have_no_keys(schema: ModelSchema) -> None:
+def test_tf_examples_have_no_keys(schema: ModelSchema):
     with pytest.raises(InputError, match="item_keys need a signature that takes columns"):
         sent(schema, [7], target="example")
 
 
-def test_the_ranking_keeps_the_keys(schema: ModelSchema, serves: Any) -> None:
-    server = serves(schema, three_scores)
+def test_the_ranking_keeps_the_keys(serves: Any):
+    server = serves(predict=three_scores)
     with client_of(server) as client:
         ranking = client.rank(USER, item_keys={"sku": ["a", "b", "c"]})
     assert ranking.keys == {"sku": ["a", "b", "c"]}
@@ -149,15 +149,15 @@ def test_the_ranking_keeps_the_keys(schema: ModelSchema, serves: Any) -> None:
     assert ranking.to_pandas()["sku"].tolist() == ["b", "c", "a"]
 
 
-async def test_the_asyncio_client_takes_keys(schema: ModelSchema, serves: Any) -> None:
-    server = serves(schema, three_scores)
+async def test_the_asyncio_client_takes_keys(serves: Any):
+    server = serves(predict=three_scores)
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=30) as client:
         ranking = await client.rank(USER, item_keys=[70, 90])
     assert ranking.top_keys(1) == [90]
 
 
-def test_a_ranking_of_rows_has_no_keys(schema: ModelSchema, serves: Any) -> None:
-    server = serves(schema, three_scores)
+def test_a_ranking_of_rows_has_no_keys(serves: Any):
+    server = serves(predict=three_scores)
     with client_of(server) as client:
         ranking = client.rank(USER, ITEMS)
     assert ranking.keys == {}
@@ -170,7 +170,7 @@ def requests_of(server: Any) -> Sequence[dict[str, Any]]:
     return list(map(arrays, server.predicts))
 
 
-def test_users_share_a_request_by_key(parts: ModelSchema, serves: Any) -> None:
+def test_users_share_a_request_by_key(parts: ModelSchema, serves: Any):
     server = serves(parts, three_scores)
     with client_of(server) as client:
         pairs = [(USER, (), [70, 90]), (OTHER, (), [70])]
@@ -186,7 +186,7 @@ def test_users_share_a_request_by_key(parts: ModelSchema, serves: Any) -> None:
 def test_users_with_other_overrides_have_requests_apart(
     parts: ModelSchema,
     serves: Any,
-) -> None:
+):
     server = serves(parts, three_scores)
     with client_of(server) as client:
         client.rank_many([(USER, [{"year": 1.0}], [70]), (OTHER, (), [70])])

@@ -39,7 +39,7 @@ PAIRS = [(USER, ITEMS), (OTHER, ITEMS[:1]), (USER, {n: v[1:] for n, v in COLUMNS
 
 
 @pytest.mark.parametrize("items", [ITEMS, COLUMNS], ids=["rows", "columns"])
-def test_prepared_items_serve_every_target_and_user(schema: ModelSchema, items: Any) -> None:
+def test_prepared_items_serve_every_target_and_user(schema: ModelSchema, items: Any):
     prepared = PreparedItems(items)
     for target in (*ALL, "auto", "example", *ALL):
         for user in (USER, OTHER):
@@ -47,7 +47,7 @@ def test_prepared_items_serve_every_target_and_user(schema: ModelSchema, items: 
             assert message(schema, Rows(prepared, user), target) == plain
 
 
-def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
+def test_prepared_rows_with_the_user_in_them(schema: ModelSchema):
     mixed = [{**USER, **item} for item in ITEMS]
     varying = [{**row, "age": 30 + i} for i, row in enumerate(mixed)]
     cases = itertools.product((mixed, varying, [mixed[0]] * 4), ("auto", "columnar"))
@@ -60,10 +60,8 @@ def test_prepared_rows_with_the_user_in_them(schema: ModelSchema) -> None:
         assert parse(found.message) == parse(plain.message)
 
 
-def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(
-    serves: Any, schema: ModelSchema
-) -> None:
-    server = serves(schema)
+def test_mistakes_in_prepared_items_are_found_when_they_are_prepared(serves: Any):
+    server = serves()
     with client_of(server) as client:
         with pytest.raises(InputError, match="feature 'movie', row 1: expected int64, got 'nine'"):
             client.prepare([{**ITEMS[0]}, {**ITEMS[1], "movie": "nine"}])
@@ -91,7 +89,7 @@ def knows_users(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 @pytest.mark.parametrize("joined", [True, False])
-def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> None:
+def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool):
     server = serves(parts if joined else stock(parts), knows_users)
     with client_of(server, score_output="scores") as client:
         found = client.rank_many(PAIRS)
@@ -104,7 +102,7 @@ def test_a_ranking_per_user(serves: Any, parts: ModelSchema, joined: bool) -> No
 
 
 @pytest.mark.parametrize("target", ["late", "columnar"])
-def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, target: Target) -> None:
+def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, target: Target):
     server = serves(parts, knows_users)
     with client_of(server, target=target) as client:
         client.rank_many(PAIRS, metadata=[("x-request", "17")])
@@ -120,7 +118,7 @@ def test_users_columns_have_a_row_per_user(serves: Any, parts: ModelSchema, targ
     assert sent["year"].tolist() == [2001.0, 1984.0, 1990.0, 2001.0, 1984.0, 1990.0]
 
 
-def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: ModelSchema) -> None:
+def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: ModelSchema):
     server = serves(parts)
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
     with client_of(server) as client:
@@ -129,7 +127,7 @@ def test_rows_in_which_the_user_varies_are_asked_for_alone(serves: Any, parts: M
     assert server.count("Predict") == 2
 
 
-async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema) -> None:
+async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema):
     server = serves(parts, knows_users)
     async with AsyncRankingClient(
         server.address, "movies", timeout_seconds=120, score_output="scores"
@@ -146,7 +144,7 @@ async def test_a_ranking_per_user_awaited(serves: Any, parts: ModelSchema) -> No
 )
 def test_a_request_has_at_most_4096_candidates(
     serves: Any, parts: ModelSchema, sizes: list[int], requests: int
-) -> None:
+):
     server = serves(parts, knows_users)
     many = {name: values * 1000 for name, values in COLUMNS.items()}
     pairs = [
@@ -159,7 +157,7 @@ def test_a_request_has_at_most_4096_candidates(
     assert [len(one.scores) for one in found] == sizes
 
 
-def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema) -> None:
+def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema):
     server = serves(parts, knows_users)
     with client_of(server) as client:
         assert client.rank_many([]) == []
@@ -174,7 +172,7 @@ def test_no_pairs_and_invalid_pairs(serves: Any, parts: ModelSchema) -> None:
 @pytest.mark.parametrize(("in_parts", "requests"), [(True, 1), (False, 4)])
 def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
     serves: Any, schema: ModelSchema, parts: ModelSchema, in_parts: bool, requests: int
-) -> None:
+):
     server = serves(parts if in_parts else schema, knows_users)
     users = [{**OTHER, "history": [n] * length} for n, length in enumerate([3, 1, 3, 2, 1, 0])]
     with client_of(server, score_output="scores") as client:
@@ -185,7 +183,7 @@ def test_lists_of_different_widths_meet_only_where_the_model_does_not_see_it(
             np.testing.assert_array_equal(one.scores, alone.scores)
 
 
-def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
+def test_a_sequence_whose_padding_the_model_sees_keeps_its_width():
     features = (spec("user", "int64", 1, None), spec("item", "int64", None))
     columnar = (spec("user", "int64", None, None), spec("item", "int64", None))
     seen = ModelSchema(
@@ -206,7 +204,7 @@ def test_a_sequence_whose_padding_the_model_sees_keeps_its_width() -> None:
 # Sending a user ahead of the candidates.
 
 
-def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSchema) -> None:
+def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSchema):
     server = serves(schema)
     with client_of(server) as client:
         assert client.prefetch(pd.Series(USER))
@@ -225,9 +223,7 @@ def test_prefetch_sends_the_user_and_no_candidate(serves: Any, schema: ModelSche
     assert set(sent.inputs) == set(ranked.inputs)
 
 
-async def test_prefetch_without_a_late_signature_sends_nothing(
-    serves: Any, schema: ModelSchema
-) -> None:
+async def test_prefetch_without_a_late_signature_sends_nothing(serves: Any, schema: ModelSchema):
     server = serves(without_late(schema))
     async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
         assert not await client.prefetch(USER)

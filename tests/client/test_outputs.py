@@ -21,7 +21,7 @@ OUTPUTS = {
 RANKING = Ranking(OUTPUTS, 7, score_output="scores")
 
 
-def test_a_table_of_the_ranking_is_best_first() -> None:
+def test_a_table_of_the_ranking_is_best_first():
     table = RANKING.to_pandas()
     assert table.index.name == "row"
     assert table.index.tolist() == RANKING.order.tolist() == [1, 2, 0]
@@ -30,7 +30,7 @@ def test_a_table_of_the_ranking_is_best_first() -> None:
     assert table["click"].tolist() == [2.0, 3.0, 1.0]
 
 
-def test_the_ranked_frame_gets_the_scores_beside_it() -> None:
+def test_the_ranked_frame_gets_the_scores_beside_it():
     frame = pd.DataFrame({"title": ["a", "b", "c"], "score": [5, 6, 7]}, index=[10, 11, 12])
     table = RANKING.to_pandas(frame)
     assert table.index.tolist() == [11, 12, 10]
@@ -53,20 +53,20 @@ def test_the_ranked_frame_gets_the_scores_beside_it() -> None:
     ],
     ids=lambda items: type(items).__name__,
 )
-def test_other_objects_become_a_frame(items: Any) -> None:
+def test_other_objects_become_a_frame(items: Any):
     table = RANKING.to_pandas(items)
     assert table["title"].tolist() == ["b", "c", "a"]
     assert table.index.tolist() == [1, 2, 0]
 
 
-def test_vectors_of_ranked_items_are_lists() -> None:
+def test_vectors_of_ranked_items_are_lists():
     table = RANKING.to_pandas({"v": np.arange(6).reshape(3, 2)})
     assert [list(row) for row in table["v"]] == [[2, 3], [4, 5], [0, 1]]
     with pytest.raises(InputError, match="items are not the ones that were ranked"):
         RANKING.to_pandas({"v": [1, 2], "w": [1]})
 
 
-def test_a_table_keeps_the_types_of_the_frame_even_if_nothing_was_ranked() -> None:
+def test_a_table_keeps_the_types_of_the_frame_even_if_nothing_was_ranked():
     frame = pd.DataFrame({"kind": pd.Categorical(["a", "b", "a"]), "n": pd.array([1, None, 3])})
     assert RANKING.to_pandas(frame).dtypes[:2].tolist() == frame.dtypes.tolist()
     empty = Ranking({"scores": np.empty(0, np.float32)})
@@ -75,7 +75,7 @@ def test_a_table_keeps_the_types_of_the_frame_even_if_nothing_was_ranked() -> No
 
 
 @pytest.mark.parametrize("named", ["probabilities[:, 1]", "probabilities[:,-1]"])
-def test_a_column_of_an_output_ranks(named: str) -> None:
+def test_a_column_of_an_output_ranks(named: str):
     both = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], np.float32)
     ranking = Ranking({"probabilities": both, "click": OUTPUTS["click"]}, score_output=named)
     assert ranking.scores.tolist() == both[:, 1].tolist()
@@ -92,12 +92,12 @@ def test_a_column_of_an_output_ranks(named: str) -> None:
         ("other[:, 0]", "no output 'other'; the outputs are click"),
     ],
 )
-def test_a_missing_column_is_named(named: str, message: str) -> None:
+def test_a_missing_column_is_named(named: str, message: str):
     with pytest.raises(InputError, match=message):
         _ = Ranking(OUTPUTS, score_output=named).scores
 
 
-def test_a_schema_reads_as_a_sorted_list_of_features(schema: ModelSchema) -> None:
+def test_a_schema_reads_as_a_sorted_list_of_features(schema: ModelSchema):
     lines = str(schema).splitlines()
     assert lines[0] == "model 'movies', version 3"
     assert lines[1] == "columnar -> scores float32"
@@ -116,7 +116,7 @@ def test_a_schema_reads_as_a_sorted_list_of_features(schema: ModelSchema) -> Non
     assert repr(schema) == str(schema)
 
 
-def test_the_user_may_be_a_series(schema: ModelSchema) -> None:
+def test_the_user_may_be_a_series(schema: ModelSchema):
     options = request_options()
     by_series = build_request(schema, Rows(ITEMS, pd.Series(USER)), options)
     assert by_series.message == build_request(schema, Rows(ITEMS, USER), options).message

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
-from colcast.client import AsyncRankingClient, ModelSchema, RankingClient, ServerError
+from colcast.client import AsyncRankingClient, RankingClient, ServerError
 from colcast.server import ServerProcess
 from grpc_health.v1 import health, health_pb2
 
@@ -18,7 +18,7 @@ from .conftest import ITEMS, USER
 
 
 @pytest.mark.parametrize("flags", [(), ("--enable_grpc_healthcheck_service=false",)])
-def test_restarting_two_servers_in_turn_fails_no_request(models: Path, flags: Any) -> None:
+def test_restarting_two_servers_in_turn_fails_no_request(models: Path, flags: Any):
     """Threads with the blocking client and asyncio tasks send until each was restarted twice.
 
     A server is restarted once the other one serves again; every second time it is killed.
@@ -84,8 +84,8 @@ def _started(models: Path, *flags: str) -> ServerProcess:
     return ServerProcess("movies", models, flags=flags).__enter__()
 
 
-def test_a_server_that_does_not_serve_gets_no_calls(serves: Any, schema: ModelSchema) -> None:
-    up, down = (serves(schema, health=health.HealthServicer()) for _ in range(2))
+def test_a_server_that_does_not_serve_gets_no_calls(serves: Any):
+    up, down = (serves(health=health.HealthServicer()) for _ in range(2))
     up.health.set("", health_pb2.HealthCheckResponse.SERVING)
     down.health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
     addresses = [up.address, down.address]
@@ -106,13 +106,13 @@ def test_a_server_that_does_not_serve_gets_no_calls(serves: Any, schema: ModelSc
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
 def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
-    serves: Any, schema: ModelSchema, code: grpc.StatusCode
-) -> None:
+    serves: Any, code: grpc.StatusCode
+):
     def loading(_: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(code, "model movies is being loaded")
         raise AssertionError
 
-    up, starting = serves(schema), serves(schema, loading)
+    up, starting = serves(), serves(predict=loading)
     addresses = [up.address, starting.address]
     with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         for _ in range(10):
@@ -120,9 +120,9 @@ def test_a_request_that_a_server_dropped_is_tried_on_the_next_one(
     assert up.count("Predict") == 10
 
 
-def test_an_address_without_a_server_gets_no_calls(serves: Any, schema: ModelSchema) -> None:
+def test_an_address_without_a_server_gets_no_calls(serves: Any):
     """The kernel accepts connections to the address, but nobody answers them."""
-    up = serves(schema)
+    up = serves()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         addresses = [up.address, f"127.0.0.1:{silent.getsockname()[1]}"]
         with RankingClient(addresses, "movies", timeout_seconds=120) as client:
@@ -131,7 +131,7 @@ def test_an_address_without_a_server_gets_no_calls(serves: Any, schema: ModelSch
     assert up.count("Predict") == 20
 
 
-def test_without_any_answer_the_deadline_ends_it() -> None:
+def test_without_any_answer_the_deadline_ends_it():
     with (
         socket.create_server(("127.0.0.1", 0)) as one,
         socket.create_server(("127.0.0.1", 0)) as two,

@@ -33,22 +33,20 @@ def expected(models: Path) -> Any:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_target_scores_as_tensorflow_does(
-    client: RankingClient, models: Path, target: Any
-) -> None:
+def test_every_target_scores_as_tensorflow_does(client: RankingClient, models: Path, target: Any):
     ranking = client.rank(USER, ITEMS, target=target, outputs=["scores"])
     np.testing.assert_array_equal(ranking.scores, expected(models))
     assert list(ranking.outputs) == ["scores"]
     assert ranking.model_version == 1
 
 
-def test_the_server_declares_what_it_can_do(client: RankingClient) -> None:
+def test_the_server_declares_what_it_can_do(client: RankingClient):
     assert client.schema().can == CAN
 
 
 def test_another_signature_of_examples_asks_for_its_own_features(
     server: ServerProcess,
-) -> None:
+):
     items = [{"year": 1990, "vector": [1.0, 2.0, 3.0]}, {"vector": np.ones(3), "year": None}]
     found = []
     for target in ("example", "auto"):
@@ -63,7 +61,7 @@ def test_another_signature_of_examples_asks_for_its_own_features(
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_several_users_and_prepared_items(client: RankingClient, target: Any) -> None:
+def test_several_users_and_prepared_items(client: RankingClient, target: Any):
     prepared = client.prepare(ITEMS, target=target)
     pairs = [(USER, prepared), (OTHER, ITEMS[1:]), (USER, ITEMS[:1])]
     found = client.rank_many(pairs, target=target, outputs=["scores"])
@@ -76,7 +74,7 @@ def test_several_users_and_prepared_items(client: RankingClient, target: Any) ->
 @pytest.mark.parametrize(("used_before", "several"), [(False, False), (True, False), (True, True)])
 def test_a_child_process_opens_its_own_channels(
     server: ServerProcess, used_before: bool, several: bool
-) -> None:
+):
     local = server.target.replace("127.0.0.1", "localhost")
     address = [server.target, local] if several else server.target
     code = f"""

@@ -55,7 +55,7 @@ def refuses(*refused: str) -> Callable[..., bytes]:
 )
 def test_auto_sends_what_the_server_declares(
     serves: Any, schema: ModelSchema, can: Any, late: bool, fork: bool, expected: str
-) -> None:
+):
     declared = replace(schema if late else without_late(schema), can=frozenset(can))
     server = serves(declared)
     with client_of(server, fork=fork) as client:
@@ -66,9 +66,7 @@ def test_auto_sends_what_the_server_declares(
     assert server.count("GetModelMetadata") == 1
 
 
-def test_stock_servers_get_users_one_by_one_and_no_prefetch(
-    serves: Any, parts: ModelSchema
-) -> None:
+def test_stock_servers_get_users_one_by_one_and_no_prefetch(serves: Any, parts: ModelSchema):
     server = serves(stock(parts))
     with client_of(server) as client:
         assert len(client.rank_many([(USER, ITEMS), (OTHER, ITEMS[:1])])) == 2
@@ -76,9 +74,7 @@ def test_stock_servers_get_users_one_by_one_and_no_prefetch(
     assert forms(server) == ["late", "late"]
 
 
-def test_stock_servers_get_the_defaults_of_absent_features(
-    serves: Any, schema: ModelSchema
-) -> None:
+def test_stock_servers_get_the_defaults_of_absent_features(serves: Any, schema: ModelSchema):
     """Older ones know no defaults."""
     late = schema.signatures["columnar_late"]
     empty = {"history": np.zeros((1, 0), np.int64), "history/length": np.zeros(1, np.int64)}
@@ -95,9 +91,7 @@ def test_stock_servers_get_the_defaults_of_absent_features(
 
 @pytest.mark.parametrize("target", ["auto", "late", "columnar"])
 @pytest.mark.parametrize("can", [CAN, ()])
-def test_a_refusal_is_reported_as_it_is(
-    serves: Any, schema: ModelSchema, target: Target, can: Any
-) -> None:
+def test_a_refusal_is_reported_as_it_is(serves: Any, schema: ModelSchema, target: Target, can: Any):
     server = serves(replace(schema, can=frozenset(can)), refuses("late", "once", "full"))
     with client_of(server, target=target) as client:
         for _ in range(2):
@@ -109,9 +103,7 @@ def test_a_refusal_is_reported_as_it_is(
 
 
 @pytest.mark.parametrize("code", ["RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "INTERNAL"])
-def test_errors_that_pass_are_reported_and_change_nothing(
-    serves: Any, schema: ModelSchema, code: str
-) -> None:
+def test_errors_that_pass_are_reported_and_change_nothing(serves: Any, code: str):
     failing = iter([grpc.StatusCode[code]])
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -119,7 +111,7 @@ def test_errors_that_pass_are_reported_and_change_nothing(
             context.abort(once, "not now")
         return scores(request)
 
-    server = serves(schema, predict)
+    server = serves(predict=predict)
     with client_of(server) as client:
         with pytest.raises(ServerError, match=code):
             client.rank(USER, ITEMS)
@@ -128,7 +120,7 @@ def test_errors_that_pass_are_reported_and_change_nothing(
     assert server.count("GetModelMetadata") == 1
 
 
-def test_a_stock_replica_that_refuses_gets_a_plain_request(serves: Any, parts: ModelSchema) -> None:
+def test_a_stock_replica_that_refuses_gets_a_plain_request(serves: Any, parts: ModelSchema):
     """The client asks the replica that refused; another one would still declare everything."""
     model = [parts]
     ours = serves(parts)
@@ -149,7 +141,7 @@ def test_a_stock_replica_that_refuses_gets_a_plain_request(serves: Any, parts: M
     assert other.count("GetModelMetadata") > before
 
 
-def test_a_server_that_became_stock_gets_plain_requests(serves: Any, schema: ModelSchema) -> None:
+def test_a_server_that_became_stock_gets_plain_requests(serves: Any, schema: ModelSchema):
     model = [without_late(schema)]
     server = serves(
         model[0], refuses("once"), GetModelMetadata=lambda _, context: described(model[0], context)
@@ -165,7 +157,7 @@ def test_a_server_that_became_stock_gets_plain_requests(serves: Any, schema: Mod
 
 def test_a_stock_server_is_asked_again_after_ten_minutes(
     serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     now = [1000.0]
     monkeypatch.setattr(_asking.time, "monotonic", lambda: now[0])
     model = [stock(without_late(schema))]
@@ -184,7 +176,7 @@ def test_a_stock_server_is_asked_again_after_ten_minutes(
 
 def test_a_server_that_cannot_be_asked_again_is_still_called(
     serves: Any, schema: ModelSchema, monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     now = [1000.0]
     monkeypatch.setattr(_asking.time, "monotonic", lambda: now[0])
     answers = iter([True])

@@ -23,7 +23,7 @@ def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
     }
 
 
-def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema) -> None:
+def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema):
     found = arrays(message(schema, Rows(ITEMS, USER), "columnar"))
     assert {name: len(values) for name, values in found.items()} == {
         "age": 1,
@@ -43,12 +43,12 @@ def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema) -> Non
     assert found["year"].tolist() == [2001.0, 1984.0, 1990.0]
 
 
-def test_every_target_says_the_same(schema: ModelSchema) -> None:
+def test_every_target_says_the_same(schema: ModelSchema):
     said = [expanded(message(schema, Rows(ITEMS, USER), target)) for target in ALL]
     assert said[1:] == said[:-1]
 
 
-def test_targets_differ_in_who_repeats(schema: ModelSchema) -> None:
+def test_targets_differ_in_who_repeats(schema: ModelSchema):
     requests = {target: message(schema, Rows(ITEMS, USER), target) for target in ALL}
     assert requests["late"].model_spec.signature_name == "columnar_late"
     assert requests["columnar"].model_spec.signature_name == "columnar"
@@ -60,7 +60,7 @@ def test_targets_differ_in_who_repeats(schema: ModelSchema) -> None:
     assert (list(city.string_val), city.tensor_shape.dim[0].size) == (["Łódź".encode()], 3)
 
 
-def test_auto_takes_the_late_signature_if_there_is_one(schema: ModelSchema) -> None:
+def test_auto_takes_the_late_signature_if_there_is_one(schema: ModelSchema):
     assert message(schema, Rows(ITEMS, USER)).model_spec.signature_name == "columnar_late"
     without = ModelSchema(
         "m", 1, {k: v for k, v in schema.signatures.items() if k != "columnar_late"}
@@ -70,7 +70,7 @@ def test_auto_takes_the_late_signature_if_there_is_one(schema: ModelSchema) -> N
     assert message(only_examples, Rows(ITEMS, USER)).model_spec.signature_name == "serving_default"
 
 
-def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
+def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema):
     rows = [{**USER, **item} for item in ITEMS]
     for target in ALL:
         mixed = message(schema, Rows(rows), target)
@@ -90,7 +90,7 @@ def test_mixed_rows_send_what_is_equal_once(schema: ModelSchema) -> None:
 )
 def test_a_user_feature_that_differs_by_row_is_named_with_its_values(
     schema: ModelSchema, feature: str, values: list[Any], shown: str
-) -> None:
+):
     user = {name: value for name, value in USER.items() if name != feature}
     rows = [{**item, feature: value} for item, value in zip(ITEMS, values, strict=True)]
     with pytest.raises(InputError, match=re.escape(shown)) as raised:
@@ -98,19 +98,19 @@ def test_a_user_feature_that_differs_by_row_is_named_with_its_values(
     assert (raised.value.feature, raised.value.row) == (feature, 2)
 
 
-def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema) -> None:
+def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema):
     rows = [{**USER, **ITEMS[0]}] * 4
     found = arrays(message(schema, Rows(rows), "columnar"))
     assert max(len(values) for values in found.values()) == 4
 
 
-def test_items_without_any_feature_still_say_how_many(schema: ModelSchema) -> None:
+def test_items_without_any_feature_still_say_how_many(schema: ModelSchema):
     for target in ALL:
         found = arrays(message(schema, Rows([{}] * 4, {**USER, **ITEMS[0]}), target))
         assert max(len(values) for values in found.values()) == 4
 
 
-def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema) -> None:
+def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema):
     rows = [{**USER, "age": 30 + i, **item} for i, item in enumerate(ITEMS)]
     request = message(schema, Rows(rows))
     assert request.model_spec.signature_name == "columnar"
@@ -123,7 +123,7 @@ def examples(request: Any) -> Sequence[Any]:
     return [tf.train.Example.FromString(data) for data in arrays(request)["examples"].tolist()]
 
 
-def test_example_is_what_tensorflow_would_build(schema: ModelSchema) -> None:
+def test_example_is_what_tensorflow_would_build(schema: ModelSchema):
     request = message(schema, Rows(ITEMS, USER), "example")
     assert request.model_spec.signature_name == "serving_default"
     first = examples(request)[0].features.feature
@@ -135,14 +135,14 @@ def test_example_is_what_tensorflow_would_build(schema: ModelSchema) -> None:
 
 
 @pytest.mark.parametrize("target", ALL)
-def test_examples_become_the_same_columns(schema: ModelSchema, target: Target) -> None:
+def test_examples_become_the_same_columns(schema: ModelSchema, target: Target):
     rows = [{**USER, **item} for item in ITEMS]
     protos = examples(message(schema, Rows(rows), "example"))
     inputs = Examples([proto.SerializeToString() for proto in protos])
     assert message(schema, inputs, target) == message(schema, Rows(ITEMS, USER), target)
 
 
-def test_examples_without_columnar_signature_need_no_schema() -> None:
+def test_examples_without_columnar_signature_need_no_schema():
     serving = signature("serving_default", spec("examples", "string", None))
     schema = ModelSchema("m", 1, {"serving_default": serving})
     request = message(schema, Rows([{"a": 1, "b": [0.5, 2]}, {"a": None, "b": []}], {"u": "x"}))
@@ -162,7 +162,7 @@ def brief(name: str = "brief", output: str = "brief") -> Signature:
     return replace(signature(name, spec("examples", "string", None)), outputs=outputs)
 
 
-def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: ModelSchema) -> None:
+def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: ModelSchema):
     twin = replace(signature("columnar_brief", spec("x", "float32", None)), outputs=brief().outputs)
     more = with_signatures(schema, brief(), twin)
     request = message(more, Rows([{"x": 1}], {}), "example", signature="brief")
@@ -174,9 +174,7 @@ def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: Mod
 
 
 @pytest.mark.parametrize("output", ["brief", "scores"])
-def test_a_signature_of_examples_without_known_columns_needs_none(
-    schema: ModelSchema, output: str
-) -> None:
+def test_a_signature_of_examples_without_known_columns_needs_none(schema: ModelSchema, output: str):
     more = with_signatures(schema, brief(output=output))
     columns = {
         "year": [1990, None],
@@ -198,13 +196,13 @@ def test_a_signature_of_examples_without_known_columns_needs_none(
 
 def test_columns_of_other_outputs_are_not_those_of_the_usual_signature(
     schema: ModelSchema,
-) -> None:
+):
     more = with_signatures(schema, brief("serving_default"))
     request = message(more, Rows([{"movie": 7}]), "example")
     assert list(examples(request)[0].features.feature) == ["movie"]
 
 
-def test_a_dtype_on_which_columns_differ_is_read_from_the_data(schema: ModelSchema) -> None:
+def test_a_dtype_on_which_columns_differ_is_read_from_the_data(schema: ModelSchema):
     more = with_signatures(
         schema, brief(), signature("other", spec("movie", "string", None), spec("z", "int64", None))
     )
@@ -213,7 +211,7 @@ def test_a_dtype_on_which_columns_differ_is_read_from_the_data(schema: ModelSche
     assert (first["movie"].float_list.value, first["year"].float_list.value) == ([0.5], [1.0])
 
 
-def test_the_model_must_have_the_signature(schema: ModelSchema) -> None:
+def test_the_model_must_have_the_signature(schema: ModelSchema):
     plain = ModelSchema("m", 1, {"serving_default": schema.signature("serving_default")})
     with pytest.raises(SchemaError, match=r"no signature 'columnar_late'; it has serving_default"):
         message(plain, Rows(ITEMS, USER), "late")

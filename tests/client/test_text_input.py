@@ -62,44 +62,44 @@ def encoded(*texts: str) -> list[bytes]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
-def test_texts_are_sent_under_the_inputs_name(form: str, target: Target) -> None:
+def test_texts_are_sent_under_the_inputs_name(form: str, target: Target):
     assert sent(Rows(FORMS[form]), target) == encoded(*TEXTS)
 
 
-def test_equal_texts_are_a_row_each() -> None:
+def test_equal_texts_are_a_row_each():
     assert sent(Rows(ROWS[:1] * 3)) == encoded(*TEXTS[:1] * 3)
     assert sent(Rows([{}, {}], {"text": "x"})) == encoded("x", "x")
 
 
-def test_other_features_need_the_target_example() -> None:
+def test_other_features_need_the_target_example():
     with pytest.raises(InputError, match=r"feature 'text': missing.*; given but unused: 'title'"):
         sent(Rows([{"title": "x"}]))
     assert features(Rows([{"title": "x"}], {"age": 31}), "example") == [{"age", "title"}]
 
 
-def test_examples_stay_examples() -> None:
+def test_examples_stay_examples():
     data = sent(Rows(ROWS), "example")
     assert features(Rows(ROWS), "example") == [{"text"}] * 3
     assert sent(Examples(data)) == data
 
 
 @pytest.mark.parametrize("name", ["regress", "named", "exported"])
-def test_a_signature_known_to_parse_examples_gets_them(name: str) -> None:
+def test_a_signature_known_to_parse_examples_gets_them(name: str):
     assert features(Rows(ROWS), signature=name) == [{"text"}] * 3
 
 
-def test_the_name_examples_is_known_even_where_a_row_has_it() -> None:
+def test_the_name_examples_is_known_even_where_a_row_has_it():
     assert features(Rows([{"examples": "x"}]), signature="named") == [{"examples"}]
 
 
-def test_examples_are_no_matrix() -> None:
+def test_examples_are_no_matrix():
     rows = Rows([{"text": [text]} for text in TEXTS])
     assert sent(rows, signature="matrix") == encoded(*TEXTS)
     with pytest.raises(SchemaError, match="'matrix' does not take serialized"):
         sent(rows, "example", signature="matrix")
 
 
-def test_the_schema_says_which() -> None:
+def test_the_schema_says_which():
     lines = repr(SCHEMA).splitlines()
     for name, says in (
         ("serving_default", "text: string"),
@@ -110,7 +110,7 @@ def test_the_schema_says_which() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "serving_default"])
-def test_the_loadtest_sends_texts(name: str | None) -> None:
+def test_the_loadtest_sends_texts(name: str | None):
     (data,) = generated(SCHEMA, [3], seed=1, signature="serving_default")
     called = signature_for(SCHEMA, "columnar", name)
     found = sent(Rows(data.items, data.user), "columnar", signature=called)

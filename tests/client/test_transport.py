@@ -19,8 +19,8 @@ from tensorflow_serving.apis import predict_pb2
 from .conftest import ITEMS, USER, client_of, metadata, scores, unavailable_until, without_late
 
 
-def test_ranking_and_what_the_server_saw(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+def test_ranking_and_what_the_server_saw(serves: Any):
+    server = serves()
     with client_of(server) as client:
         ranking = client.rank(USER, ITEMS, metadata=[("x-request", "17")])
         assert ranking.order.tolist() == [2, 1, 0]
@@ -32,8 +32,8 @@ def test_ranking_and_what_the_server_saw(serves: Any, schema: ModelSchema) -> No
     assert server.requests[1][2]["x-request"] == "17"
 
 
-def test_encode_makes_the_request_that_rank_sends(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+def test_encode_makes_the_request_that_rank_sends(serves: Any):
+    server = serves()
     with client_of(server) as client:
         request = client.encode(USER, ITEMS)
         assert server.count("Predict") == 0
@@ -42,7 +42,7 @@ def test_encode_makes_the_request_that_rank_sends(serves: Any, schema: ModelSche
     assert sent == [request, request]
 
 
-def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema) -> None:
+def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema):
     server = serves(schema)
     with client_of(server) as client:
         found = client.schema()
@@ -53,16 +53,14 @@ def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema) -> N
     np.testing.assert_array_equal(found.signature("columnar").defaults["year"], [1990.0])
 
 
-def test_unavailable_is_tried_again_within_the_deadline(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema, unavailable_until(4, lambda request, _: scores(request)))
+def test_unavailable_is_tried_again_within_the_deadline(serves: Any):
+    server = serves(predict=unavailable_until(4, lambda request, _: scores(request)))
     with client_of(server) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
     assert server.count("Predict") == 4
 
 
-def test_lasting_unavailability_is_reported_with_the_attempts(
-    serves: Any, schema: ModelSchema
-) -> None:
+def test_lasting_unavailability_is_reported_with_the_attempts(serves: Any):
     left: list[float] = []
 
     def unavailable(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -70,7 +68,7 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
         context.abort(grpc.StatusCode.UNAVAILABLE, "warming up")
         raise AssertionError
 
-    server = serves(schema, unavailable)
+    server = serves(predict=unavailable)
     with client_of(server) as client:
         client.schema()
         with pytest.raises(ServerError) as failed:
@@ -82,15 +80,15 @@ def test_lasting_unavailability_is_reported_with_the_attempts(
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
-def test_no_other_status_is_tried_again(serves: Any, schema: ModelSchema, code: Any) -> None:
-    server = serves(schema, lambda _, context: context.abort(code, "no"))
+def test_no_other_status_is_tried_again(serves: Any, code: Any):
+    server = serves(predict=lambda _, context: context.abort(code, "no"))
     with client_of(server) as client, pytest.raises(ServerError) as failed:
         client.rank(USER, ITEMS)
     assert (failed.value.code, failed.value.attempts) == (code.name, 1)
     assert server.count("Predict") == 1
 
 
-def test_the_deadline_covers_the_whole_call(serves: Any, schema: ModelSchema) -> None:
+def test_the_deadline_covers_the_whole_call(serves: Any):
     release, finished = threading.Event(), threading.Event()
 
     def hang(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -98,7 +96,7 @@ def test_the_deadline_covers_the_whole_call(serves: Any, schema: ModelSchema) ->
         finished.set()
         return scores(request)
 
-    server = serves(schema, hang)
+    server = serves(predict=hang)
     with client_of(server, timeout_seconds=0.2) as client:
         with pytest.raises(ServerError, match="DEADLINE_EXCEEDED"):
             client.rank(USER, ITEMS)
@@ -106,7 +104,7 @@ def test_the_deadline_covers_the_whole_call(serves: Any, schema: ModelSchema) ->
     release.set()
 
 
-def test_a_new_version_is_asked_for_its_signatures(serves: Any, schema: ModelSchema) -> None:
+def test_a_new_version_is_asked_for_its_signatures(serves: Any, schema: ModelSchema):
     version = [3]
     server = serves(
         schema,
@@ -124,9 +122,7 @@ def test_a_new_version_is_asked_for_its_signatures(serves: Any, schema: ModelSch
     assert server.count("GetModelMetadata") == 2
 
 
-def test_a_request_refused_by_a_new_version_is_built_again(
-    serves: Any, schema: ModelSchema
-) -> None:
+def test_a_request_refused_by_a_new_version_is_built_again(serves: Any, schema: ModelSchema):
     served = [(schema, 3)]
 
     def predict(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -143,7 +139,7 @@ def test_a_request_refused_by_a_new_version_is_built_again(
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
-def test_a_call_without_time_is_refused(seconds: float) -> None:
+def test_a_call_without_time_is_refused(seconds: float):
     with (
         RankingClient("127.0.0.1:1", "movies") as client,
         pytest.raises(InputError, match="timeout_seconds must be above 0"),
@@ -151,8 +147,8 @@ def test_a_call_without_time_is_refused(seconds: float) -> None:
         client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
-def test_several_addresses_share_the_calls_without_a_user(serves: Any, schema: ModelSchema) -> None:
-    servers = [serves(schema) for _ in range(2)]
+def test_several_addresses_share_the_calls_without_a_user(serves: Any):
+    servers = [serves() for _ in range(2)]
     addresses = [f"localhost:{server.port}" for server in servers]
     with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
         while not all(server.count("Predict") for server in servers):
@@ -166,21 +162,21 @@ def test_several_addresses_share_the_calls_without_a_user(serves: Any, schema: M
     ]
 
 
-def test_gzip_is_asked_for_in_the_request(serves: Any, schema: ModelSchema) -> None:
-    server = serves(schema)
+def test_gzip_is_asked_for_in_the_request(serves: Any):
+    server = serves()
     channel = ChannelOptions(gzip=True)
     with client_of(server, channel=channel) as client:
         assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
 
 
-def test_a_closed_client_says_so() -> None:
+def test_a_closed_client_says_so():
     client = RankingClient("127.0.0.1:1", "movies")
     client.close()
     with pytest.raises(Exception, match="the client is closed"):
         client.rank(USER, ITEMS)
 
 
-def test_pauses_between_attempts_are_bounded() -> None:
+def test_pauses_between_attempts_are_bounded():
     deadline = Deadline(1000.0)
     with deadline:
         pauses = [deadline.pause_after(attempt) for attempt in (1, 5, 6, 1025, 10_000)]

@@ -113,7 +113,7 @@ VALUES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("where", "value", "said"), VALUES, ids=range(len(VALUES)))
 def test_a_wrong_value_is_named_with_its_place(
     schema: ModelSchema, where: str, value: Any, said: str, nan: Any
-) -> None:
+):
     name, _, place = where.partition(" ")
     user, rows = USER, ITEMS
     if place.startswith("*"):
@@ -166,7 +166,7 @@ MISTAKES: list[tuple[Any, Any, str]] = [
 
 
 @pytest.mark.parametrize(("user", "items", "message"), MISTAKES, ids=range(len(MISTAKES)))
-def test_the_message(schema: ModelSchema, user: Any, items: Any, message: str) -> None:
+def test_the_message(schema: ModelSchema, user: Any, items: Any, message: str):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         build_request(schema, Rows(items, user), request_options("movies"))
 
@@ -189,7 +189,7 @@ NOT_AN_EXAMPLE = "not a serialized tf.Example: not a valid Example"
         ([TWO], "feature 'age', row 0: expected 1 values, the example has 2"),
     ],
 )
-def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> None:
+def test_wrong_examples(schema: ModelSchema, examples: Any, message: str):
     with pytest.raises(InputError, match=re.escape(message)):
         build_request(schema, examples_of_any(examples), request_options("movies"))
 
@@ -208,20 +208,18 @@ def test_wrong_examples(schema: ModelSchema, examples: Any, message: str) -> Non
          "feature 'poster': the signature has no such feature"),
     ],
 )  # fmt: skip
-def test_stricter_policies(
-    schema: ModelSchema, policies: dict[str, Any], items: Any, message: str
-) -> None:
+def test_stricter_policies(schema: ModelSchema, policies: dict[str, Any], items: Any, message: str):
     options = request_options("m", policies=Policies(**policies))
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         build_request(schema, Rows(items, USER), options)
 
 
-def test_a_policy_that_does_not_exist() -> None:
+def test_a_policy_that_does_not_exist():
     with pytest.raises(InputError, match="nan must be one of send, default, error, got 'zero'"):
         Policies(nan="zero")  # type: ignore[arg-type]
 
 
-def test_without_a_signature_a_masked_array_is_refused() -> None:
+def test_without_a_signature_a_masked_array_is_refused():
     with pytest.raises(InputError, match="feature 'x': is a masked array"):
         encode_predict_request("m", "s", {"x": np.ma.array([1, 2], mask=[0, 1])})
 
@@ -237,7 +235,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("again", [copy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_errors_can_be_copied_and_pickled(error: Exception, again: Any) -> None:
+def test_errors_can_be_copied_and_pickled(error: Exception, again: Any):
     found = again(error)
     assert type(found) is type(error)
     assert str(found) == str(error)

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.fork import upstream_tree as upstream
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOKED = "//tensorflow_serving/servables/tensorflow:predict_util"
@@ -21,7 +22,7 @@ Bazel = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory, upstream: ModuleType) -> Path:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The patched miniature tree."""
     directory = tmp_path_factory.mktemp("fork")
     source = upstream.make(directory / "upstream")
@@ -69,20 +70,18 @@ def edit(tree: Path) -> Iterator[Callable[[str, str, str], None]]:
         path.write_text(text)
 
 
-def test_every_label_exists_and_may_be_used(bazel: Bazel) -> None:
+def test_every_label_exists_and_may_be_used(bazel: Bazel):
     done = bazel("build", "--nobuild", HOOKED, *OURS)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_hooked_library_expands_what_came_once(bazel: Bazel) -> None:
+def test_the_hooked_library_expands_what_came_once(bazel: Bazel):
     done = bazel("test", "//serving_patches:hook_test")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 test passes" in done.stdout
 
 
-def test_without_the_call_the_hooks_test_fails(
-    bazel: Bazel, edit: Callable[[str, str, str], None]
-) -> None:
+def test_without_the_call_the_hooks_test_fails(bazel: Bazel, edit: Callable[[str, str, str], None]):
     edit(PREDICT_UTIL, "colcast::ExpandedInputValues", "saved_model::GetInputValues")
     done = bazel("test", "//serving_patches:hook_test")
     assert done.returncode != 0
@@ -91,6 +90,6 @@ def test_without_the_call_the_hooks_test_fails(
 
 def test_a_dependency_that_is_missing_is_an_error(
     bazel: Bazel, edit: Callable[[str, str, str], None]
-) -> None:
+):
     edit(BUILD, '        "//serving_patches:expand_inputs",\n', "")
     red(bazel("build", HOOKED), "predict_util.cc", "serving_patches/expand_inputs.h")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.fork import upstream_tree as upstream
+from tests.fork.upstream_tree import ROOT
+
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -19,11 +21,26 @@ def snapshot(tree: Path) -> dict[str, tuple[bytes, int]]:
     return {str(p.relative_to(tree)): (p.read_bytes(), p.stat().st_mtime_ns) for p in files}
 
 
+def contents(tree: Path) -> dict[str, bytes]:
+    return {path: content for path, (content, _) in snapshot(tree).items()}
+
+
+def passed(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+
+
 @pytest.fixture
-def source(tmp_path: Path, upstream: ModuleType) -> Path:
+def source(tmp_path: Path) -> Path:
     """An upstream directory without a git history."""
-    tree: Path = upstream.make(tmp_path / "upstream")
-    return tree
+    return upstream.make(tmp_path / "upstream")
 
 
 @pytest.fixture
@@ -31,12 +48,8 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def test_three_lines_change_in_upstreams_files(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
-    done = fork("--serving", source)
-    assert done.returncode == 0, done.stderr
-
+def test_three_lines_change_in_upstreams_files(fork: Tool, source: Path, tree: Path):
+    passed(fork("--serving", source))
     old = (source / upstream.PREDICT_UTIL).read_text().splitlines()
     new = (tree / upstream.PREDICT_UTIL).read_text().splitlines()
     assert new[16] == '#include "serving_patches/expand_inputs.h"'
@@ -53,8 +66,8 @@ def test_three_lines_change_in_upstreams_files(
 
 def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
     fork: Tool, source: Path, tree: Path
-) -> None:
-    assert fork("--serving", source).returncode == 0
+):
+    passed(fork("--serving", source))
     sources = {p.name: p.read_text() for p in (ROOT / "serving_patches").glob("*.cc")}
     del sources["expansion_rule_benchmark.cc"]  # built only by CMake
     assert {p.name: p.read_text() for p in (tree / "serving_patches").glob("*.cc")} == sources
@@ -65,9 +78,9 @@ def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
 
 
 def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
-    fork: Tool, source: Path, tree: Path, tmp_path: Path, upstream: ModuleType
-) -> None:
-    assert fork("--serving", source).returncode == 0
+    fork: Tool, source: Path, tree: Path, tmp_path: Path
+):
+    passed(fork("--serving", source))
     before = (source / upstream.TENSORFLOW_PATCH).read_text()
     after = (tree / upstream.TENSORFLOW_PATCH).read_text()
     assert after.startswith(before)
@@ -84,105 +97,78 @@ def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
         assert (tensorflow / "tf_patches" / name).read_text() == expected
 
 
-def test_a_second_run_changes_nothing(fork: Tool, source: Path, tree: Path) -> None:
-    assert fork("--serving", source).returncode == 0
+def test_a_second_run_changes_nothing(fork: Tool, source: Path, tree: Path):
+    passed(fork("--serving", source))
     before = snapshot(tree)
-    again = fork("--serving", source)
-    assert again.returncode == 0
+    again = passed(fork("--serving", source))
     assert snapshot(tree) == before
-    assert "written" not in again.stdout
+    assert "written" not in again
 
 
-def test_a_newer_version_of_our_files_replaces_the_older(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
-    assert fork("--serving", source).returncode == 0
-    wanted = {path: content for path, (content, _) in snapshot(tree).items()}
+def test_a_newer_version_of_our_files_replaces_the_older(fork: Tool, source: Path, tree: Path):
+    passed(fork("--serving", source))
+    wanted = contents(tree)
     (tree / "serving_patches" / "expansion_rule.cc").write_text("an older version\n")
     (tree / "serving_patches" / "renamed_since.cc").write_text("stale\n")
     patches = tree / upstream.TENSORFLOW_PATCH
     patches.write_text(re.sub(r"^\+#include.*\n", "", patches.read_text(), flags=re.M))
-    assert fork("--serving", source).returncode == 0
-    assert {path: content for path, (content, _) in snapshot(tree).items()} == wanted
+    passed(fork("--serving", source))
+    assert contents(tree) == wanted
 
 
-def test_a_clone_is_taken_at_the_commit_whatever_is_checked_out(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
-    commit = upstream.commit(source)
-    (source / "later").write_text("work of a later day\n")
-    upstream.git(source, "add", "later")
-    upstream.git(source, "commit", "--quiet", "--message=later")
-    done = fork("--serving", source, "--commit", commit)
-    assert done.returncode == 0, done.stderr
-    assert not (tree / "later").exists()
-    assert upstream.git(tree, "rev-parse", "HEAD") == commit
-
-
-def bare_clone(source: Path, upstream: ModuleType) -> Path:
+def bare_clone(source: Path) -> Path:
     bare: Path = source.with_name("upstream.git")
     upstream.git(source, "clone", "--quiet", "--bare", str(source), str(bare))
     return bare
 
 
-def test_a_check_needs_only_the_objects_of_the_changed_files(
-    fork: Tool, source: Path, upstream: ModuleType
-) -> None:
+def test_a_check_needs_only_the_objects_of_the_changed_files(fork: Tool, source: Path):
     (source / "other").write_text("content that the snapshot lacks\n")
     commit = upstream.commit(source)
     blob = upstream.git(source, "rev-parse", f"{commit}:other")
-    bare = bare_clone(source, upstream)
+    bare = bare_clone(source)
     (bare / "objects" / blob[:2] / blob[2:]).unlink()
-    done = fork("--serving", bare, "--commit", commit, "--check")
-    assert done.returncode == 0, done.stderr
+    passed(fork("--serving", bare, "--commit", commit, "--check"))
     refused(fork("--serving", bare, "--commit", commit), f"commit {commit} is not available")
 
 
-def test_a_bare_clone_is_a_source_like_any_other(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
+def test_a_clone_is_taken_at_the_commit_whatever_is_checked_out(
+    fork: Tool, source: Path, tree: Path
+):
     commit = upstream.commit(source)
-    bare = bare_clone(source, upstream)
-    done = fork("--serving", bare, "--commit", commit)
-    assert done.returncode == 0, done.stderr
-    assert upstream.git(tree, "rev-parse", "HEAD") == commit
+    (source / "later").write_text("work of a later day\n")
+    upstream.git(source, "add", "later")
+    upstream.git(source, "commit", "--quiet", "--message=later")
+    for clone in (source, bare_clone(source)):
+        passed(fork("--serving", clone, "--commit", commit))
+        assert not (tree / "later").exists()
+        assert upstream.git(tree, "rev-parse", "HEAD") == commit
+        shutil.rmtree(tree)
 
 
-def test_check_does_everything_and_leaves_nothing(fork: Tool, source: Path, tree: Path) -> None:
-    done = fork("--serving", source, "--check")
-    assert done.returncode == 0, done.stderr
-    assert "every hunk fits" in done.stdout
+def test_check_does_everything_and_leaves_nothing(fork: Tool, source: Path, tree: Path):
+    done = passed(fork("--serving", source, "--check"))
+    assert "every hunk fits" in done
     assert not tree.exists()
 
 
-def refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    for part in parts:
-        assert part in done.stderr
-
-
-def test_a_clone_without_the_commit_is_refused(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
+def test_a_clone_without_the_commit_is_refused(fork: Tool, source: Path, tree: Path):
     upstream.commit(source)
     wanted = "bc7e9d2b9a419294c4526e293c2df8727b0d3116"
-    for clone in (source, bare_clone(source, upstream)):
+    for clone in (source, bare_clone(source)):
         refused(fork("--serving", clone), wanted, "does not have commit", "fatal: ")
         assert not tree.exists()
 
 
-def test_a_tree_at_another_commit_is_refused(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType
-) -> None:
+def test_a_tree_at_another_commit_is_refused(fork: Tool, source: Path, tree: Path):
     commit = upstream.commit(source)
-    assert fork("--serving", source, "--commit", commit).returncode == 0
+    passed(fork("--serving", source, "--commit", commit))
     before = snapshot(tree)
     refused(fork("--serving", source), "expected TF Serving 2.20.0", commit)
     assert snapshot(tree) == before
 
 
-def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path, upstream: ModuleType) -> None:
+def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path):
     other = "0123456789abcdef0123456789abcdef01234567"
     source = upstream.make(tmp_path / "upstream", tensorflow=other)
     refused(fork("--serving", source), upstream.TENSORFLOW_COMMIT, f"found {other}")
@@ -200,23 +186,21 @@ def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path, upstream: Mod
     ],
 )
 def test_a_hunk_that_does_not_fit_exactly_once_at_its_line_is_refused_and_nothing_is_written(
-    fork: Tool, source: Path, tree: Path, upstream: ModuleType,
+    fork: Tool, source: Path, tree: Path,
     path: str, old: str, new: str, message: str,
-) -> None:  # fmt: skip
+):  # fmt: skip
     file = getattr(upstream, path)
     text = (source / file).read_text()
     assert old in text
     (source / file).write_text(text.replace(old, new.format(CALL=upstream.CALL)))
     line = {"PREDICT_UTIL": 127, "BUILD": 519}[path]
     refused(fork("--serving", source), file, "does not fit", message, f"expected at line {line}: ")
-    assert {p: c for p, (c, _) in snapshot(tree).items()} == {
-        p: c for p, (c, _) in snapshot(source).items()
-    }
+    assert contents(tree) == contents(source)
 
 
 def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
     fork: Tool, source: Path
-) -> None:
+):
     path = source / "WORKSPACE"
     path.write_text(path.read_text().replace("    patch =", "    # patch ="))
     refused(fork("--serving", source), "patch = '//third_party/tensorflow:tensorflow.patch'")
@@ -232,37 +216,33 @@ def tensorflow(tmp_path: Path) -> Path:
 
 def test_a_tensorflow_tree_is_checked_and_stays_as_it_is(
     fork: Tool, source: Path, tensorflow: Path
-) -> None:
-    done = fork("--serving", source, "--tensorflow", tensorflow, "--check")
-    assert done.returncode == 0, done.stderr
-    assert f"the patch fits {tensorflow}" in done.stdout
+):
+    done = passed(fork("--serving", source, "--tensorflow", tensorflow, "--check"))
+    assert f"the patch fits {tensorflow}" in done
     assert snapshot(tensorflow) == {}
 
 
 def test_a_tensorflow_tree_with_such_a_folder_is_refused(
     fork: Tool, source: Path, tensorflow: Path
-) -> None:
+):
     (tensorflow / "tf_patches").mkdir()
     refused(fork("--serving", source, "--tensorflow", tensorflow), "tf_patches/")
 
 
-def test_a_tensorflow_tree_at_another_commit_is_refused(
-    fork: Tool, source: Path, tensorflow: Path, upstream: ModuleType
-) -> None:
+def test_a_tensorflow_tree_at_another_commit_is_refused(fork: Tool, source: Path, tensorflow: Path):
     (tensorflow / "README").touch()
     found = upstream.commit(tensorflow)
-    refused(
-        fork("--serving", source, "--tensorflow", tensorflow), upstream.TENSORFLOW_COMMIT, found
-    )
+    done = fork("--serving", source, "--tensorflow", tensorflow)
+    refused(done, upstream.TENSORFLOW_COMMIT, found)
 
 
 @pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
-def test_a_missing_tensorflow_tree_is_named(fork: Tool, source: Path, missing: str) -> None:
+def test_a_missing_tensorflow_tree_is_named(fork: Tool, source: Path, missing: str):
     done = fork("--serving", source, "--check", "--tensorflow", missing)
     refused(done, f"{missing or '.'}: no")
 
 
 @pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])
-def test_a_missing_source_is_named(fork: Tool, tree: Path, missing: str) -> None:
+def test_a_missing_source_is_named(fork: Tool, tree: Path, missing: str):
     refused(fork("--serving", missing), missing)
     assert not tree.exists()

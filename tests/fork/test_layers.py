@@ -60,7 +60,7 @@ def check(tree: Path, file: str, line: str) -> subprocess.CompletedProcess[str]:
         ("export/_plan.py", "from tests.models import ranker"),
     ],
 )
-def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:
+def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str):
     done = check(tree, file, line)
     assert done.returncode == 1
     assert "layers: " in done.stderr
@@ -82,7 +82,7 @@ def test_a_wrong_arrow_is_shown(tree: Path, file: str, line: str) -> None:
         ("export/cli.py", "from colcast.cli.console import report_console"),
     ],
 )
-def test_a_right_one_is_not(tree: Path, file: str, line: str) -> None:
+def test_a_right_one_is_not(tree: Path, file: str, line: str):
     if line.startswith("#include"):
         included = tree / line.split('"')[1]
         included.parent.mkdir(parents=True, exist_ok=True)

@@ -115,7 +115,7 @@ def refusal(stubs: Stubs, columns: Columns, signature: str = "columnar_late") ->
 
 
 @pytest.mark.parametrize("signature", ["columnar", "columnar_late"])
-def test_by_key_answers_as_with_features(server: ServerProcess, signature: str) -> None:
+def test_by_key_answers_as_with_features(server: ServerProcess, signature: str):
     random = np.random.default_rng(7)
     stubs = Stubs(server.target)
     for count in (1, 2, 20, 100, 20, 100):
@@ -129,7 +129,7 @@ def test_by_key_answers_as_with_features(server: ServerProcess, signature: str) 
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_by_key_over_the_open_inference_protocol(server: ServerProcess) -> None:
+def test_by_key_over_the_open_inference_protocol(server: ServerProcess):
     random = np.random.default_rng(10)
     rows, shop_rows = random.integers(0, ITEMS, 20), random.integers(0, SHOPS, 3)
     features, keys = request_of(random, rows, shop_rows)
@@ -143,7 +143,7 @@ def test_by_key_over_the_open_inference_protocol(server: ServerProcess) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_states_of_rows_by_key_are_found_by_features(server: ServerProcess) -> None:
+def test_states_of_rows_by_key_are_found_by_features(server: ServerProcess):
     random = np.random.default_rng(8)
     stubs = Stubs(server.target)
     labels = {"model_name": "ranker", "version": "1", "signature_name": "columnar_late"}
@@ -161,7 +161,7 @@ def test_states_of_rows_by_key_are_found_by_features(server: ServerProcess) -> N
     assert computed() == known
 
 
-def test_unknown_keys_are_refused_by_name(server: ServerProcess) -> None:
+def test_unknown_keys_are_refused_by_name(server: ServerProcess):
     stubs = Stubs(server.target)
     _, keys = request_of(np.random.default_rng(11), np.arange(20), np.zeros(1, np.int64))
     keys["item_key"] = keys["item_key"].copy()
@@ -182,7 +182,7 @@ def test_unknown_keys_are_refused_by_name(server: ServerProcess) -> None:
         (np.array([b"a"] * 20, object), "DT_STRING[20], expected DT_INT64[rows]"),
     ],
 )
-def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what: str) -> None:
+def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what: str):
     _, by_key = request_of(np.random.default_rng(12), np.arange(20), np.zeros(1, np.int64))
     code, message = refusal(Stubs(server.target), by_key | {"item_key": keys})
     assert code == "INVALID_ARGUMENT"
@@ -190,7 +190,7 @@ def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what
     assert what in message
 
 
-def test_metrics_describe_the_table(server: ServerProcess) -> None:
+def test_metrics_describe_the_table(server: ServerProcess):
     _, keys = request_of(np.random.default_rng(14), np.arange(20), np.zeros(1, np.int64))
     score(Stubs(server.target), keys, "columnar_late")
     metrics, of = Metrics(server), {"model_name": "ranker", "key": "item_key"}
@@ -231,7 +231,7 @@ class Load:
         assert not self.errors
 
 
-def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
+def test_a_delta_under_load(server: ServerProcess, tables: Path):
     stubs = Stubs(server.target)
     items, others = Items("item", ITEMS, 1), Items("item", ITEMS, 99)
     others.keys = items.keys
@@ -253,7 +253,7 @@ def test_a_delta_under_load(server: ServerProcess, tables: Path) -> None:
     assert str(items.keys[150]) in message
 
 
-def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tables: Path) -> None:
+def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tables: Path):
     stubs = Stubs(server.target)
     items, others = Items("item", ITEMS, 1), Items("item", ITEMS, 99)
     others.keys = items.keys
@@ -265,7 +265,7 @@ def test_a_switch_of_versions_under_load(base: Path, server: ServerProcess, tabl
     np.testing.assert_allclose(score(stubs, keys, "columnar_late"), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_hangup_looks_for_new_tables(base: Path, tables: Path) -> None:
+def test_a_hangup_looks_for_new_tables(base: Path, tables: Path):
     flags = config_of(tables, poll="poll_wait_seconds: 3600")
     with ServerProcess("ranker", base / "served", flags) as server:
         items = Items("item", ITEMS, 99)
@@ -275,7 +275,7 @@ def test_a_hangup_looks_for_new_tables(base: Path, tables: Path) -> None:
         wait_until(lambda: Metrics(server).value(":colcast:item_table_version", **of) == 2)
 
 
-def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path) -> None:
+def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path):
     (tmp_path / "none").mkdir()
     flags = [f"--item_table=ranker:item_key:{tmp_path / 'none'}"]
     with ServerProcess("ranker", base / "served", flags) as server:

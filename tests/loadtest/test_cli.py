@@ -39,7 +39,7 @@ def loadtest(folder: Path, served: ServerProcess, *options: str, code: int = 0) 
 
 def test_locusts_file_is_found_wherever_colcast_is_installed(
     capsys: pytest.CaptureFixture[str],
-) -> None:
+):
     assert main(["loadtest", "--locust-file"]) == 0
     assert "--turns" in Path(capsys.readouterr().out.strip()).read_text()
 

@@ -102,7 +102,7 @@ def test_another_program_that_makes_it_is_waited_for(tmp_path: Path):
         assert not ended.wait(0.2), "the other one went on"
         return dict(maker(runs)(folder))
 
-    def other() -> None:
+    def other():
         begun.wait(60)
         cached(tmp_path / "m", ME, maker(runs))
         ended.set()
@@ -117,7 +117,7 @@ def test_another_program_that_makes_it_is_waited_for(tmp_path: Path):
 @pytest.mark.parametrize(("given", "expected"), [(None, "3"), ("0", "0")])
 def test_errors_of_tensorflows_own_are_not_logged_unless_asked_for(
     given: str | None, expected: str
-) -> None:
+):
     """TensorFlow for GPUs logs a failed call of cuInit as an error, level 2."""
     environment = {name: os.environ[name] for name in os.environ if "TF_CPP" not in name}
     if given:
