@@ -108,10 +108,10 @@ _COLUMNS = {
     "format": "Format",
     "answered": "Answered",
     "failed": "Failed",
-    "p50": "p50 (ms)",
-    "p95": "p95 (ms)",
-    "bytes": "Bytes per request",
-    "cpu": "Server CPU (ms per request)",
+    "p50": "p50 ms",
+    "p95": "p95 ms",
+    "bytes": "Bytes",
+    "cpu": "CPU ms",
 }
 
 
@@ -126,7 +126,7 @@ def _cells(row: dict[str, Any], first: dict[str, Any]) -> list[str]:
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table(box=SIMPLE, pad_edge=False, collapse_padding=True)
+    table = Table(box=SIMPLE, padding=0)
     for title in _COLUMNS.values():
         table.add_column(title, justify="right" if table.columns else "left", no_wrap=True)
     for row in rows:

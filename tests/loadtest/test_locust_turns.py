@@ -189,7 +189,7 @@ def test_the_page_shows_the_comparison(measured: ServerProcess, tmp_path: Path):
                     pass
                 tab.open(f"{page}/?tab=comparison")
                 assert tab.wait_for(
-                    "['example', 'columnar', 'late', 'Server CPU', ' %)']"
+                    "['example', 'columnar', 'late', 'CPU ms', ' %)']"
                     ".every(text => document.body.innerText.includes(text))"
                 )
             with urllib.request.urlopen(f"{page}/comparison.csv") as answer:
