@@ -5,12 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/engine/mapping/gather_op.h"
 #include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
@@ -21,16 +22,10 @@ namespace {
 using tensorflow::NodeDef;
 using tensorflow::Tensor;
 
-// Ops that leave a table, or indices, as they are but for shape and width.
-constexpr std::string_view kSameTable[] = {"Identity", "ReadVariableOp"};
-constexpr std::string_view kSameIndices[] = {"Identity", "Reshape", "ExpandDims", "Squeeze",
-                                             "Cast"};
-
-// Follows first inputs as long as the op is one of `through`. Null if a node is missing.
-const NodeDef* Source(const GraphView& nodes, const std::string& input,
-                      absl::Span<const std::string_view> through) {
+// The node whose value, or resource, `input` is. Null if it is missing.
+const NodeDef* TableOf(const GraphView& nodes, const std::string& input) {
   const NodeDef* node = nodes.Find(input);
-  while (node != nullptr && absl::c_linear_search(through, node->op())) {
+  while (node != nullptr && (node->op() == "Identity" || node->op() == "ReadVariableOp")) {
     node = node->input().empty() ? nullptr : nodes.Find(node->input(0));
   }
   return node;
@@ -90,40 +85,51 @@ LookupErrors::LookupErrors(const tensorflow::GraphDef& graph, const SignatureInp
     fed[absl::StripSuffix(inputs.feed_names()[i], ":0")] = static_cast<int>(i);
   }
   for (const NodeDef& node : graph.node()) {
-    if (node.op() != "GatherV2" && node.op() != "Gather" && node.op() != "ResourceGather") continue;
-    if (node.input_size() < 2) continue;
-    const NodeDef* const table = Source(nodes, node.input(0), kSameTable);
+    const bool gathers = node.op() == "GatherV2" || node.op() == "Gather" ||
+                         node.op() == "ResourceGather" || IsMappedGather(node);
+    if (!gathers || node.input_size() < 2) continue;
+    const NodeDef* const table = TableOf(nodes, node.input(0));
     if (table == nullptr || RowsOf(*table) < 0) continue;
-    Lookup lookup{node.name(), table->name(), RowsOf(*table), "", -1};
-    const NodeDef* const indices = Source(nodes, node.input(1), kSameIndices);
-    const auto found = indices == nullptr ? fed.end() : fed.find(indices->name());
-    if (found != fed.end()) {
-      lookup.input = found->second;
-      lookup.alias = inputs.inputs()[found->second].alias;
+    Lookup& lookup = lookups_.emplace_back(Lookup{node.name(), table->name(), RowsOf(*table), {}});
+    for (const NodeDef* const behind : nodes.Ancestors({node.input(1)})) {
+      const auto found = fed.find(behind->name());
+      if (found == fed.end()) continue;
+      lookup.inputs.emplace_back(inputs.inputs()[found->second].alias, found->second);
     }
-    lookups_.push_back(std::move(lookup));
   }
 }
 
 absl::Status LookupErrors::Explained(const absl::Status& status,
                                      absl::Span<const Tensor> feeds) const {
-  if (lookups_.empty() || absl::StrContains(status.message(), "{{node ")) return status;
   const std::optional<WrongIndex> wrong = Parse(status.message());
   if (!wrong) return status;
+  const std::pair<std::string_view, std::string_view> said =
+      absl::StrSplit(status.message(), absl::MaxSplits("\n\t [[{{node ", 1));
+  const std::string_view node = said.second.substr(0, said.second.find("}}"));
   constexpr size_t kMost = 3;
   std::vector<const Lookup*> possible, certain;
+  const auto input_of = [&](const Lookup& lookup) {  // empty unless exactly one has the index
+    std::string_view input;
+    for (const auto& [alias, position] : lookup.inputs) {
+      if (!Contains(feeds[position], wrong->index)) continue;
+      if (!input.empty()) return std::string_view();
+      input = alias;
+    }
+    return input;
+  };
   for (const Lookup& lookup : lookups_) {
-    if (lookup.rows != wrong->limit) continue;
+    if (node.empty() ? lookup.rows != wrong->limit : lookup.node != node) continue;
     possible.push_back(&lookup);
-    if (lookup.input >= 0 && Contains(feeds[lookup.input], wrong->index))
-      certain.push_back(&lookup);
+    if (!input_of(lookup).empty()) certain.push_back(&lookup);
   }
+  if (possible.empty()) return status;
   if (!certain.empty()) possible = std::move(certain);
-  std::string text(status.message());
+  std::string text(said.first);
   for (size_t i = 0; i < std::min(possible.size(), kMost); ++i) {
     const Lookup& lookup = *possible[i];
     absl::StrAppend(&text, i == 0 ? ": " : " or ", "table \"", lookup.table, "\"");
-    if (!lookup.alias.empty()) absl::StrAppend(&text, ", input \"", lookup.alias, "\"");
+    const std::string_view input = input_of(lookup);
+    if (!input.empty()) absl::StrAppend(&text, ", input \"", input, "\"");
     absl::StrAppend(&text, " [[{{node ", lookup.node, "}}]]");
   }
   if (possible.size() > kMost) absl::StrAppend(&text, " or ", possible.size() - kMost, " more");

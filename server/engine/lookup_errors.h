@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,9 +22,9 @@ class LookupErrors {
   // `graph` runs a signature with these inputs.
   LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs);
 
-  // Returns the error with the lookups that caused it: those of a table with the limit that the
-  // message gives and, if it has such ones, those of an input with the wrong index. Returns other
-  // errors, and errors that name their node, unchanged. `feeds` are in the order of the inputs.
+  // Returns the error with the lookups that caused it: the one that the message names, or those of
+  // a table with the limit that the message gives and, if it has such ones, those of an input with
+  // the wrong index. Returns other errors unchanged. `feeds` are in the order of the inputs.
   absl::Status Explained(const absl::Status& status,
                          absl::Span<const tensorflow::Tensor> feeds) const;
 
@@ -32,8 +33,8 @@ class LookupErrors {
     std::string node;
     std::string table;
     int64_t rows;
-    std::string alias;  // the input whose values are the indices; empty if none is
-    int input = -1;     // its position
+    // The inputs on which the indices depend: name and position.
+    std::vector<std::pair<std::string, int>> inputs;
   };
   std::vector<Lookup> lookups_;
 };

@@ -42,12 +42,11 @@ class LookupErrorsTest : public ::testing::Test {
         look_up("of_shop", table("shops", 5), shop),
         look_up("of_square", table("squares", 7), ops::Multiply(scope, shop, shop))};
     ops::AddN(scope.WithOpName("score"), parts);
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
+    TF_CHECK_OK(scope.ToGraphDef(&graph_));
     tensorflow::SessionOptions options;
     options.config.mutable_experimental()->set_executor_type("SINGLE_THREADED_EXECUTOR");
     session_.reset(tensorflow::NewSession(options));
-    TF_CHECK_OK(session_->Create(graph));
+    TF_CHECK_OK(session_->Create(graph_));
     tensorflow::SignatureDef declared;
     const auto declare = [](const std::string& node, tensorflow::DataType dtype,
                             tensorflow::TensorInfo* info) {
@@ -58,7 +57,7 @@ class LookupErrorsTest : public ::testing::Test {
     declare("in_shop", tensorflow::DT_INT32, &(*declared.mutable_inputs())["shop"]);
     declare("score", tensorflow::DT_FLOAT, &(*declared.mutable_outputs())["score"]);
     signature_ = *Signature::Create(declared, session_.get(), {});
-    signature_->set_lookup_errors(LookupErrors(graph, signature_->inputs()));
+    signature_->set_lookup_errors(LookupErrors(graph_, signature_->inputs()));
   }
 
   std::string ErrorOf(int64_t movie, int32_t shop) const {
@@ -68,6 +67,7 @@ class LookupErrorsTest : public ::testing::Test {
     return std::string(status.message());
   }
 
+  tensorflow::GraphDef graph_;
   std::unique_ptr<tensorflow::Session> session_;
   std::unique_ptr<Signature> signature_;
 };
@@ -84,6 +84,19 @@ TEST_F(LookupErrorsTest, AnInputWithTheWrongIndexIsNamedWithItsTableAndOp) {
 TEST_F(LookupErrorsTest, IndicesThatTheGraphComputesHaveNoInput) {
   EXPECT_EQ(ErrorOf(1, 3),
             "indices[0] = 9 is not in [0, 7): table \"squares\" [[{{node of_square}}]]");
+}
+
+TEST_F(LookupErrorsTest, AnOpThatTheMessageNamesIsTheOne) {
+  const std::string said = "indices[0] = 9 is not in [0, 5)";
+  const LookupErrors errors(graph_, signature_->inputs());
+  const auto explained = [&](const std::string& node) {
+    const absl::Status status = absl::InvalidArgumentError(said + "\n\t [[{{node " + node + "}}]]");
+    return std::string(
+        errors.Explained(status, {AsTensor<int64_t>({9}, {1}), AsTensor<int32_t>({9}, {1})})
+            .message());
+  };
+  EXPECT_EQ(explained("of_shop"), said + ": table \"shops\", input \"shop\" [[{{node of_shop}}]]");
+  EXPECT_EQ(explained("other"), said + "\n\t [[{{node other}}]]");
 }
 
 TEST_F(LookupErrorsTest, OtherErrorsStayAsTheyAre) {

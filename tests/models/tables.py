@@ -9,14 +9,15 @@ import tensorflow as tf
 from .saving import save_version
 
 ROWS = 50
-GATHERED = ["by_handle", "by_value", "by_int32", "in_function", "of_halves"]
+GATHERED = [
+    *("by_handle", "by_value", "by_int32", "in_function", "of_lists", "in_condition"),
+    "of_halves",
+]
 """Signatures that only look up rows of their tables."""
 OTHERWISE = {
-    "of_lists": "summed by segment",
     "whole": "MatMul",
     "written": "AssignAdd",
     "returned": "it is an output",
-    "in_condition": "If",
 }
 """Signature -> how else it uses its table, as the server names it."""
 

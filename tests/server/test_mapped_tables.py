@@ -27,7 +27,7 @@ from .servers import AS_SAVED, NOTHING_KEPT, STATES_OFF, Stubs
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
 SEEDS = count(1)
-MAPPED_BYTES = 4 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is the table `aa`
+MAPPED_BYTES = 6 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is the table `aa`
 
 
 @pytest.fixture(name="saved")
@@ -91,7 +91,10 @@ def test_every_way_of_reading_gives_tensorflows_bits_and_errors(
         with pytest.raises(grpc.RpcError) as error:
             client.predict({"ids": ids}, signature_name=name)
         assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        (said,) = re.findall(r"indices\[.*\) ?", expected_error.value.message)
+        if name == "of_lists":  # TensorFlow's sum by segment says it otherwise
+            said = "indices[2] = 50 is not in [0, 50)"
+        else:
+            (said,) = re.findall(r"indices\[.*\) ?", expected_error.value.message)
         assert said.strip() in error.value.details()
 
 
@@ -229,7 +232,7 @@ def publish(
 
 
 @pytest.mark.parametrize(
-    ("table", "shape"), [*((name, (7,)) for name in tables.GATHERED[:4]), ("of_halves", (3, 2))]
+    ("table", "shape"), [*((name, (7,)) for name in tables.GATHERED[:6]), ("of_halves", (3, 2))]
 )
 def test_rows_of_a_delta_take_the_place_of_the_files(
     table: str, shape: Any, base_path: Path, stubs: Stubs, ask: Callable[..., np.ndarray]

@@ -67,7 +67,7 @@ void MapAll() {
   const tensorflow::core::RefCountPtr<MappedTables> tables(new MappedTables);
   for (const std::string& name : names) {
     tensorflow::Tensor tensor;
-    const auto mapped = tables->Map(&checkpoint, Prefix(), name, 1, &tensor);
+    const auto mapped = tables->Map(&checkpoint, Prefix(), name, "", 1, &tensor);
     if (!mapped.ok() || !*mapped) continue;
     const auto table = tables->Find(tensor);
     Check(table != nullptr && table->size > 0 && table->offset <= kDataBytes);

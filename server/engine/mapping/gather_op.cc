@@ -1,9 +1,11 @@
 #include "server/engine/mapping/gather_op.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "server/engine/rewrites/lookup_rows.h"
@@ -40,6 +42,22 @@ absl::Span<const int64_t> AsInt64(const Tensor& indices, std::vector<int64_t>* c
   return *converted;
 }
 
+// A sum by segment reads at most this many bytes of repeated rows; beyond them, a row is read once.
+constexpr int64_t kMostRepeated = int64_t{16} << 20;
+
+// Sets `positions` to each id's position among the distinct ids, and returns those.
+template <typename T>
+std::vector<int64_t> Distinct(absl::Span<const int64_t> ids, T* positions) {
+  std::vector<int64_t> distinct;
+  absl::flat_hash_map<int64_t, T> known;
+  for (const int64_t id : ids) {
+    const auto [found, is_new] = known.try_emplace(id, static_cast<T>(distinct.size()));
+    if (is_new) distinct.push_back(id);
+    *positions++ = found->second;
+  }
+  return distinct;
+}
+
 class GatherOp final : public tensorflow::OpKernel {
  public:
   explicit GatherOp(tensorflow::OpKernelConstruction* construction) : OpKernel(construction) {
@@ -50,14 +68,6 @@ class GatherOp final : public tensorflow::OpKernel {
     Tensor table;
     OP_REQUIRES_OK(context, ReadTable(context, &table));
     const Tensor& indices = context->input(1);
-    TensorShape shape = indices.shape();
-    for (int dim = 1; dim < table.dims(); ++dim) {
-      OP_REQUIRES_OK(context, shape.AddDimWithStatus(table.dim_size(dim)));
-    }
-    Tensor* rows = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &rows));
-    const int64_t count = indices.NumElements();
-    if (count == 0) return;
     std::vector<int64_t> converted;
     absl::Span<const int64_t> ids = AsInt64(indices, &converted);
     const auto limit = static_cast<uint64_t>(table.dim_size(0));
@@ -68,17 +78,48 @@ class GatherOp final : public tensorflow::OpKernel {
                     "indices", tensorflow::SliceDebugString(indices.shape(), bad - ids.begin()),
                     " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")\n\t [[{{node ",
                     name(), "}}]]")));
+    TensorShape shape = indices.shape();
+    if (num_outputs() > 1) {
+      Tensor* positions = nullptr;
+      OP_REQUIRES_OK(context, context->allocate_output(1, indices.shape(), &positions));
+      const int64_t row_bytes = ids.empty() ? 0 : table.TotalBytes() / table.dim_size(0);
+      if (indices.dtype() == tensorflow::DT_INT64) {
+        SetPositions<int64_t>(row_bytes, positions, &ids, &converted);
+      } else {
+        SetPositions<int32_t>(row_bytes, positions, &ids, &converted);
+      }
+      shape = {static_cast<int64_t>(ids.size())};
+    }
+    for (int dim = 1; dim < table.dims(); ++dim) {
+      OP_REQUIRES_OK(context, shape.AddDimWithStatus(table.dim_size(dim)));
+    }
+    Tensor* rows = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, shape, &rows));
+    if (ids.empty()) return;
     if (const auto* const changed = tables::ReadsGeneration::Of(table.data())) {
       if (ids.data() != converted.data()) converted.assign(ids.begin(), ids.end());
       changed->Redirect(converted.data(), converted.size());
       ids = converted;
     }
-    const size_t width = rows->TotalBytes() / count;
+    const size_t width = rows->TotalBytes() / ids.size();
     GatherRows(static_cast<const char*>(table.data()), width, ids,
                {static_cast<char*>(rows->data()), width});
   }
 
  private:
+  // Sets each id's position among the rows, and `*ids` to the ids of the rows.
+  template <typename T>
+  static void SetPositions(int64_t row_bytes, Tensor* positions, absl::Span<const int64_t>* ids,
+                           std::vector<int64_t>* kept) {
+    T* const first = positions->flat<T>().data();
+    if (static_cast<int64_t>(ids->size()) * row_bytes <= kMostRepeated) {
+      std::iota(first, first + ids->size(), T{0});
+    } else {
+      *kept = Distinct(*ids, first);
+      *ids = *kept;
+    }
+  }
+
   absl::Status ReadTable(OpKernelContext* context, Tensor* table) {
     const Tensor& input = context->input(0);
     if (input.dtype() == tensorflow::DT_RESOURCE) {
@@ -112,15 +153,22 @@ absl::Status GatherShape(InferenceContext* context) {
   ShapeHandle row, rows;
   absl::Status status = context->WithRankAtLeast(table, 1, &table);
   if (status.ok()) status = context->Subshape(table, 1, &row);
-  if (status.ok()) status = context->Concatenate(context->input(1), row, &rows);
-  if (status.ok()) context->set_output(0, rows);
-  return status;
+  const bool has_positions = context->num_outputs() > 1;
+  const ShapeHandle first =
+      has_positions ? context->Vector(InferenceContext::kUnknownDim) : context->input(1);
+  if (status.ok()) status = context->Concatenate(first, row, &rows);
+  if (!status.ok()) return status;
+  context->set_output(0, rows);
+  if (has_positions) context->set_output(1, context->input(1));
+  return absl::OkStatus();
 }
 
 REGISTER_OP(kGather)
     .Input("table: T")
     .Input("indices: Tindices")
     .Output("output: T")
+    .Output("positions: num_positions * Tindices")
+    .Attr("num_positions: int >= 0 = 0")
     .Attr("Tindices: {int32, int64}")
     .Attr("T: type")
     .SetShapeFn(GatherShape<false>);
@@ -128,6 +176,8 @@ REGISTER_OP(kResourceGather)
     .Input("table: resource")
     .Input("indices: Tindices")
     .Output("output: T")
+    .Output("positions: num_positions * Tindices")
+    .Attr("num_positions: int >= 0 = 0")
     .Attr("Tindices: {int32, int64}")
     .Attr("T: type")
     .SetIsStateful()
@@ -156,6 +206,13 @@ void MakeMappedGather(NodeDef* node) {
   node->clear_attr();
   tensorflow::AddNodeAttr("Tindices", indices, node);
   tensorflow::AddNodeAttr("T", type, node);
+}
+
+void SumGathered(bool is_in_function, NodeDef* gather, NodeDef* sum) {
+  (*gather->mutable_attr())["num_positions"].set_i(1);
+  sum->set_input(0, absl::StrCat(gather->name(), is_in_function ? ":output:0" : ":0"));
+  sum->set_input(1, absl::StrCat(gather->name(), is_in_function ? ":positions:0" : ":1"));
+  (*sum->mutable_attr())["Tidx"].set_type(TypeOf(*gather, "Tindices"));
 }
 
 }  // namespace colcast::engine

@@ -3,6 +3,7 @@
 // exist only in the server; a SavedModel never contains them.
 //
 // Inputs: `table`, of rank 1 or more, or the handle of a variable with such a table; `indices`.
+// If a sum by segment reads the rows, a second output has the position of each index's row.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 
@@ -15,6 +16,10 @@ bool IsMappedGather(const tensorflow::NodeDef& node);
 // Turns a ResourceGather, Gather or GatherV2 of rows into one of these ops. The node keeps its name
 // and output.
 void MakeMappedGather(tensorflow::NodeDef* node);
+
+// Makes `sum`, a SparseSegment op, sum the rows that `gather`, one of these ops, reads. TensorFlow
+// would read the whole table of such a sum. `is_in_function` says how the graph names outputs.
+void SumGathered(bool is_in_function, tensorflow::NodeDef* gather, tensorflow::NodeDef* sum);
 
 }  // namespace colcast::engine
 

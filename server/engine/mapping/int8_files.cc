@@ -119,7 +119,7 @@ absl::StatusOr<int64_t> Add(const std::string& variable, const std::string& pref
     return Differs(variable, floats.dtype(), floats.shape(), "a matrix of float");
   }
   Tensor packed;
-  const absl::StatusOr<bool> mapped = tables->Map(files, prefix, name, 1, &packed);
+  const absl::StatusOr<bool> mapped = tables->Map(files, prefix, name, "", 1, &packed);
   if (!mapped.ok()) return mapped.status();
   const std::shared_ptr<const MappedTable> table = *mapped ? tables->Find(packed) : nullptr;
   const int64_t rows = floats.dim_size(0), width = floats.dim_size(1);

@@ -1,5 +1,7 @@
 #include "server/engine/mapping/mapped_readers.h"
 
+#include <limits>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/engine/mapping/gather_op.h"
 #include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/needed_graph.h"
@@ -22,14 +25,18 @@ using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
 // A graph, or the body of a function.
 struct Scope {
+  Nodes* all = nullptr;
+  bool is_function = false;
   std::map<std::string, const NodeDef*> nodes;
   // the readers of each node or argument
   std::map<std::string, std::vector<std::pair<NodeDef*, int>>> readers;
   std::set<std::string> results;  // nodes or arguments whose values leave the scope
 };
 
-Scope ScopeOf(Nodes* nodes) {
+Scope ScopeOf(Nodes* nodes, bool is_function) {
   Scope scope;
+  scope.all = nodes;
+  scope.is_function = is_function;
   for (NodeDef& node : *nodes) {
     scope.nodes[node.name()] = &node;
     for (int i = 0; i < node.input_size(); ++i) {
@@ -70,14 +77,18 @@ bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
   return node.op() == "Gather" || (node.op() == "GatherV2" && IsZero(scope, node.input(2)));
 }
 
-// TensorFlow fuses a gather with a following segment sum into one op, which reads the whole table.
-bool IsSummedBySegment(const Scope& scope, const std::string& rows) {
-  const auto found = scope.readers.find(rows);
-  return found != scope.readers.end() && absl::c_any_of(found->second, [&](const auto& reader) {
-           const NodeDef& node = *reader.first;
-           return absl::StartsWith(node.op(), "SparseSegment") ||
-                  (node.op() == "Identity" && IsSummedBySegment(scope, node.name()));
-         });
+// Whether the node sums rows of its first input, at positions that its second input has.
+bool SumsBySegment(const NodeDef& node) {
+  static constexpr std::string_view kSums[] = {"SparseSegmentSum", "SparseSegmentMean",
+                                               "SparseSegmentSqrtN"};
+  return absl::c_linear_search(kSums, absl::StripSuffix(node.op(), "WithNumSegments"));
+}
+
+// Whether an input reads this output of the node, which functions call `name`.
+bool IsOutput(const std::string& input, const NodeDef& node, int index, const char* name) {
+  return input == absl::StrCat(node.name(), ":", index) ||
+         input == absl::StrCat(node.name(), ":", name, ":0") ||
+         (index == 0 && input == node.name());
 }
 
 bool IsGroupedTable(const NodeDef& node, int input) {
@@ -115,34 +126,113 @@ class Walk {
  private:
   void Read(const Scope& scope, const Held& held, NodeDef* reader, int input) {
     const std::string& op = reader->op();
-    if (op == "Identity") {
+    if (op == "Identity" || (op == "Switch" && input == 0)) {
       Follow(scope, reader->name(), held);
     } else if (op == "ReadVariableOp" && !held.is_value) {
       Follow(scope, reader->name(), {held.variable, true});
     } else if (input == 0 && GathersRows(scope, *reader, held.is_value)) {
-      if (IsSummedBySegment(scope, reader->name())) {
-        Note(held, absl::StrCat(op, " ", reader->name(), ", summed by segment"));
-      } else {
-        MakeMappedGather(reader);
+      const std::vector<NodeDef*> sums = SumsOfDistinct(scope, reader);
+      MakeMappedGather(reader);
+      SumGathered(scope, reader, sums);
+    } else if (input == 0 && held.is_value && SumsBySegment(*reader)) {
+      SumGathered(scope, AddGather(scope, *reader), {reader});
+    } else if (const Calls calls = CallsOf(*reader); input >= calls.first_argument) {
+      for (const std::string& called : calls.functions) {
+        Enter(called, input - calls.first_argument, held);
       }
-    } else if (const FunctionDef* const called = CalledBy(*reader); called != nullptr) {
-      Enter(called->signature().name(), input, held);
     } else if (!IsGroupedTable(*reader, input) && !(input == 0 && IsMappedGather(*reader)) &&
                !ReadsTheShape(*reader, held.is_value)) {
       Note(held, absl::StrCat(op, " ", reader->name()));
     }
   }
 
-  // The function that the node calls with its own inputs, in order; null if there is none.
-  const FunctionDef* CalledBy(const NodeDef& node) const {
-    std::string name = node.op();
-    if (name == "PartitionedCall" || name == "StatefulPartitionedCall") {
-      const auto f = node.attr().find("f");
-      if (f == node.attr().end()) return nullptr;
-      name = f->second.func().name();
+  // Embedding lookups gather a row for each distinct id, and sum those by segment. TensorFlow's
+  // optimizer leaves out the search for distinct ids; it does not know our gather. If only such
+  // sums read the gather, makes it gather the rows of all ids, and returns the sums.
+  static std::vector<NodeDef*> SumsOfDistinct(const Scope& scope, NodeDef* gather) {
+    const auto unique = scope.nodes.find(NodeOf(gather->input(1)));
+    std::vector<NodeDef*> sums;
+    if (unique == scope.nodes.end() || unique->second->op() != "Unique" ||
+        !IsOutput(gather->input(1), *unique->second, 0, "y") ||
+        !FindSums(scope, gather->name(), *unique->second, &sums)) {
+      return {};
     }
-    const auto found = functions_.find(name);
-    return found == functions_.end() ? nullptr : found->second;
+    gather->set_input(1, unique->second->input(0));
+    return sums;
+  }
+
+  // Returns false if anything but sums at the positions that `unique` gives reads `rows`.
+  static bool FindSums(const Scope& scope, const std::string& rows, const NodeDef& unique,
+                       std::vector<NodeDef*>* sums) {
+    const auto readers = scope.readers.find(rows);
+    if (scope.results.count(rows) > 0 || readers == scope.readers.end()) return false;
+    return absl::c_all_of(readers->second, [&](const auto& one) {
+      const auto& [reader, input] = one;
+      if (reader->op() == "Identity") return FindSums(scope, reader->name(), unique, sums);
+      sums->push_back(reader);
+      return input == 0 && SumsBySegment(*reader) && IsOutput(reader->input(1), unique, 1, "idx");
+    });
+  }
+
+  static void SumGathered(const Scope& scope, NodeDef* gather, const std::vector<NodeDef*>& sums) {
+    // TensorFlow's optimizer skips casts of such a sum's indices. Without them, an id beyond int32
+    // is refused.
+    const auto cast = scope.nodes.find(NodeOf(gather->input(1)));
+    tensorflow::DataType type = tensorflow::DT_INVALID;
+    if (!sums.empty() && cast != scope.nodes.end() && cast->second->op() == "Cast" &&
+        TryGetNodeAttr(*cast->second, "SrcT", &type) &&
+        (type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64)) {
+      gather->set_input(1, cast->second->input(0));
+      (*gather->mutable_attr())["Tindices"].set_type(type);
+    }
+    for (NodeDef* const sum : sums) engine::SumGathered(scope.is_function, gather, sum);
+  }
+
+  // Adds a gather of the rows that `sum` reads of a whole table.
+  static NodeDef* AddGather(const Scope& scope, const NodeDef& sum) {
+    NodeDef* const gather = scope.all->Add();
+    gather->set_name(absl::StrCat(sum.name(), "/rows"));
+    while (scope.nodes.count(gather->name()) > 0) gather->mutable_name()->append("_");
+    gather->set_op("Gather");
+    gather->set_device(sum.device());
+    gather->add_input(sum.input(0));
+    gather->add_input(sum.input(1));
+    for (const std::string& input : sum.input()) {
+      if (absl::StartsWith(input, "^")) gather->add_input(input);
+    }
+    tensorflow::DataType type = tensorflow::DT_FLOAT, indices = tensorflow::DT_INT32;
+    TryGetNodeAttr(sum, "T", &type);
+    TryGetNodeAttr(sum, "Tidx", &indices);
+    tensorflow::AddNodeAttr("Tparams", type, gather);
+    tensorflow::AddNodeAttr("Tindices", indices, gather);
+    MakeMappedGather(gather);
+    return gather;
+  }
+
+  // The functions that a node calls with its inputs, in order, after those before `first_argument`.
+  struct Calls {
+    std::vector<std::string> functions;
+    int first_argument = 0;
+  };
+
+  Calls CallsOf(const NodeDef& node) const {
+    Calls calls;
+    const std::string_view op = absl::StripPrefix(node.op(), "Stateless");
+    const bool may_branch = op == "If" || op == "Case";
+    if (may_branch) calls.first_argument = 1;
+    for (const auto& [name, value] : node.attr()) {
+      const bool is_called = (name == "f" && absl::EndsWith(op, "PartitionedCall")) ||
+                             (may_branch && absl::EndsWith(name, "_branch"));
+      if (is_called) calls.functions.push_back(value.func().name());
+      if (may_branch && name == "branches") {
+        for (const auto& branch : value.list().func()) calls.functions.push_back(branch.name());
+      }
+    }
+    if (functions_.count(node.op()) > 0) calls.functions.push_back(node.op());
+    const auto is_unknown = [this](const auto& name) { return functions_.count(name) == 0; };
+    return absl::c_any_of(calls.functions, is_unknown) || calls.functions.empty()
+               ? Calls{{}, std::numeric_limits<int>::max()}
+               : calls;
   }
 
   void Enter(const std::string& name, int argument, const Held& held) {
@@ -153,7 +243,7 @@ class Walk {
     for (const auto& arg : function->signature().input_arg()) {
       if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) return Note(held, name);
     }
-    Scope body = ScopeOf(function->mutable_node_def());
+    Scope body = ScopeOf(function->mutable_node_def(), /*is_function=*/true);
     for (const auto& [output, tensor] : function->ret()) body.results.insert(NodeOf(tensor));
     Follow(body, function->signature().input_arg(argument).name(), held);
   }
@@ -170,7 +260,7 @@ std::map<std::string, std::string> GatherMapped(const std::set<std::string>& var
                                                 const tensorflow::SignatureDef& declared,
                                                 tensorflow::GraphDef* graph) {
   if (variables.empty()) return {};
-  Scope main = ScopeOf(graph->mutable_node());
+  Scope main = ScopeOf(graph->mutable_node(), /*is_function=*/false);
   for (const std::string& tensor : TensorsOf(declared)) main.results.insert(NodeOf(tensor));
   Walk walk(graph);
   for (const auto& [node, handle] : main.nodes) {

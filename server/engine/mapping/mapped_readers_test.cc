@@ -49,6 +49,13 @@ class MappedReadersTest : public ::testing::Test {
     return false;
   }
 
+  std::vector<std::string> InputsOf(const std::string& name) const {
+    for (const tensorflow::NodeDef& node : graph_.node()) {
+      if (node.name() == name) return {node.input().begin(), node.input().end()};
+    }
+    return {};
+  }
+
   const tensorflow::Scope scope_;
   const tensorflow::Output table_, ids_;
   tensorflow::GraphDef graph_;
@@ -68,6 +75,42 @@ TEST_F(MappedReadersTest, AGatherOfTheValueBecomesOursAndOneOfColumnsDoesNot) {
   ops::GatherV2(scope_.WithOpName("columns"), value, ids_, 1);
   EXPECT_THAT(Find(), ElementsAre(Pair("table", "GatherV2 columns")));
   EXPECT_FALSE(IsMapped("columns"));
+}
+
+// Sums rows of the table by segment at the positions of distinct ids.
+class SumTest : public MappedReadersTest {
+ protected:
+  SumTest() {
+    const ops::Unique unique(scope_.WithOpName("unique"), ids_);
+    const auto rows =
+        ops::ResourceGather(scope_.WithOpName("rows"), table_, unique.y, tensorflow::DT_FLOAT);
+    ops::SparseSegmentMean(scope_.WithOpName("sum"), ops::Identity(scope_, rows), unique.idx,
+                           ops::Placeholder(scope_, tensorflow::DT_INT32));
+  }
+};
+
+TEST_F(SumTest, ASumOverDistinctIdsReadsTheRowsOfAllIds) {
+  EXPECT_THAT(Find("sum"), IsEmpty());
+  EXPECT_TRUE(IsMapped("rows"));
+  EXPECT_THAT(InputsOf("rows"), ElementsAre("handle", "ids"));
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("rows:0", "rows:1", "Placeholder"));
+}
+
+TEST_F(SumTest, RowsThatAreReadOtherwiseStayThoseOfDistinctIds) {
+  EXPECT_THAT(Find("rows"), IsEmpty());
+  EXPECT_TRUE(IsMapped("rows"));
+  EXPECT_THAT(InputsOf("rows"), ElementsAre("handle", "unique"));
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("Identity", "unique:1", "Placeholder"));
+}
+
+TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
+  const auto ids = ops::Cast(scope_, ids_, tensorflow::DT_INT32);
+  ops::SparseSegmentSum(scope_.WithOpName("sum"), Value(), ids,
+                        ops::Placeholder(scope_, tensorflow::DT_INT32));
+  EXPECT_THAT(Find("sum"), IsEmpty());
+  EXPECT_TRUE(IsMapped("sum/rows"));
+  EXPECT_THAT(InputsOf("sum/rows"), ElementsAre("value", "ids"));  // without the cast
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("sum/rows:0", "sum/rows:1", "Placeholder"));
 }
 
 TEST_F(MappedReadersTest, WhatElseReadsItIsNamed) {

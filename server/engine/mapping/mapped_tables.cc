@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"
 #include "tensorflow/core/util/overflow.h"
+#include "tensorflow/core/util/saved_tensor_slice_util.h"
 #include "tensorflow/core/util/tensor_bundle/naming.h"
 #include "xla/tsl/lib/hash/crc32c.h"
 
@@ -72,6 +73,18 @@ absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
   return absl::NotFoundError(absl::StrCat("Key ", name, " not found in checkpoint"));
 }
 
+// The key of a tensor's slice; of the whole tensor if `slice` is empty or comprises all of it. Sets
+// `*shape` to the shape that the slice must have.
+absl::StatusOr<std::string> KeyOf(const std::string& name, const std::string& slice,
+                                  tensorflow::TensorShape* shape) {
+  if (slice.empty()) return name;
+  tensorflow::TensorShape whole;
+  tensorflow::TensorSlice parsed;
+  absl::Status status = tensorflow::checkpoint::ParseShapeAndSlice(slice, &whole, &parsed, shape);
+  if (!status.ok()) return status;
+  return parsed.IsFull() ? name : tensorflow::checkpoint::EncodeTensorNameSlice(name, parsed);
+}
+
 }  // namespace
 
 absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop) {
@@ -125,23 +138,26 @@ RefCountPtr<MappedTables> MappedTables::Of(tensorflow::Session* session) {
 }
 
 absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::string& prefix,
-                                       const std::string& name, int64_t least_bytes,
-                                       Tensor* tensor) {
+                                       const std::string& name, const std::string& slice,
+                                       int64_t least_bytes, Tensor* tensor) {
   static SharedTables* const shared = new SharedTables;
   tensorflow::BundleHeaderProto header;
   BundleEntryProto entry;
+  tensorflow::TensorShape shape, of_slice;
+  const absl::StatusOr<std::string> stored = KeyOf(name, slice, &of_slice);
+  if (!stored.ok()) return stored.status();
+  if (*stored != name && !checkpoint->Contains(*stored)) return false;  // saved in other slices
   for (const auto& [key, message] :
-       {std::pair<std::string, google::protobuf::Message*>{"", &header}, {name, &entry}}) {
+       {std::pair<std::string, google::protobuf::Message*>{"", &header}, {*stored, &entry}}) {
     if (absl::Status status = ReadEntry(checkpoint, key, message); !status.ok()) return status;
   }
-  tensorflow::TensorShape shape;
   absl::Status status = tensorflow::TensorShape::BuildTensorShape(entry.shape(), &shape);
   if (!status.ok()) return status;
   const int64_t bytes = tensorflow::MultiplyWithoutOverflow(
       shape.num_elements(), tensorflow::DataTypeSize(entry.dtype()));  // negative on overflow
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE || entry.slices_size() > 0 ||
       !tensorflow::DataTypeCanUseMemcpy(entry.dtype()) || bytes != entry.size() || bytes <= 0 ||
-      bytes < least_bytes) {
+      bytes < least_bytes || (!slice.empty() && shape != of_slice)) {
     return false;
   }
   auto table = std::make_shared<MappedTable>();
@@ -154,14 +170,14 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
         absl::StrCat("table ", name, ": ", bytes, " bytes at offset ", entry.offset(), " of ",
                      table->file->path(), ", which has ", in_file, ": is it still being copied?"));
   }
-  table->name = name;
+  table->name = slice.empty() ? name : absl::StrCat(name, " [", slice, "]");
   table->dtype = entry.dtype();
   table->shape = shape;
   table->offset = entry.offset();
   table->size = bytes;
   table->checksum = entry.crc32c();
-  const std::string key =
-      absl::StrCat(name, "\n", entry.dtype(), "\n", shape.DebugString(), "\n", entry.crc32c());
+  const std::string key = absl::StrCat(table->name, "\n", entry.dtype(), "\n", shape.DebugString(),
+                                       "\n", entry.crc32c());
   const std::shared_ptr<const MappedTable> used = shared->FindOrAdd(key, std::move(table));
   const std::lock_guard<std::mutex> lock(mutex_);
   tables_[used->data()] = used;

@@ -69,9 +69,9 @@ class RestoreOp final : public tensorflow::OpKernel {
     for (const int i : order) {
       absl::StatusOr<bool> mapped = false;
       Tensor tensor;
-      if (std::find(mapped_.begin(), mapped_.end(), i) != mapped_.end() &&
-          Slice(context, i).empty()) {
-        mapped = (*tables)->Map(&checkpoint, prefix, names(i), least_bytes_, &tensor);
+      if (std::find(mapped_.begin(), mapped_.end(), i) != mapped_.end()) {
+        mapped =
+            (*tables)->Map(&checkpoint, prefix, names(i), Slice(context, i), least_bytes_, &tensor);
       }
       OP_REQUIRES_OK(context, mapped.status());
       if (!*mapped) {
