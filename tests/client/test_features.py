@@ -252,6 +252,19 @@ def test_sequences_of_examples_and_of_another_shape():
         sent(schema, Rows(ITEMS))
 
 
+def test_the_padding_of_a_sequence_is_its_default():
+    schema = model(spec("x", "float32", None, None), x=np.array([[7.0]], np.float32))
+    rows = [{"item": 1, "x": [1.0]}, {"item": 2, "x": [2.0, 3.0]}]
+    assert sent(schema, Rows(rows))["x"] == [[1.0, 7.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize("gap", [None, pd.NA])
+def test_a_gap_between_equal_values_is_filled(gap: Any):
+    schema = model(spec("x", "int64", None), x=np.array([5]))
+    rows = [{"item": 1, "x": value} for value in (1, gap, 1)]
+    assert sent(schema, Rows(rows))["x"] == [1, 5, 1]
+
+
 def test_inputs_that_do_not_come_by_rows_go_as_they_are():
     schema = model(spec("k", "int32"), spec("w", "float32", 3), spec("m", "float32", 2, None))
     assert schema.signature("columnar").features["k"].kind is Kind.WHOLE
