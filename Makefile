@@ -7,7 +7,7 @@
 # make wheels  colcast and colcast-server as wheels, in build/wheels; compiles nothing after make demo
 #              (only for .venv's TensorFlow; make release adds the other release)
 # make arm64  the server for ARM64, cross-compiled, in build/arm64, and its wheel in build/wheels
-# make arm64-test  its answers and tests in an emulator (docs/compatibility.md)
+# make arm64-test  its answers and tests in an emulator (docs/versions.md)
 # make release  wheels, image, bill of materials, notes and checksums, in build/release
 # make fork  TF Serving's tree with our patches added, to build with Bazel (docs/compatibility.md)
 .PHONY: setup environment setup-estimator setup-jax demo test lint bench fuzz docs bazel wheels arm64 arm64-test release fork fork-check clean
