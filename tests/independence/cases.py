@@ -146,16 +146,24 @@ def _cases(exported: Exported, original: Original, asked: Asked, item_key: str) 
 
 
 def _by_user(exported: Exported, original: Original, asked: Asked, whole: Outputs) -> Outputs:
-    """The expected answers, from one request per user with lists as wide as they were sent.
+    """The expected answers, from one request per user.
 
-    If an output has no rows, all users are scored at once, because the request must be refused.
+    Lists without lengths are as wide as they were sent for all users together. If an output has no
+    rows, all users are scored at once, because the request must be refused.
     """
     kinds = {feature["kind"] for feature in exported.record["features"].values()}
     alone = exported.model.expected in (Expected.INDEPENDENT, Expected.REFUSED)
     as_sent = exported.model.expected is Expected.LENGTH and not kinds & {"var_len", "ragged"}
     if len(asked.users) == 1 or alone or as_sent:
         return whole
-    rows, row_to_user = asked.rows, np.array(asked.row_to_user)
+    features = exported.record["features"].items()
+    dense = {name for name, f in features if f["kind"] not in ("fixed_len", "var_len", "ragged")}
+    sent = exported.columns(asked.rows, dense)
+    rows = [
+        row | {name: sent[name][number].ravel().tolist() for name in dense}
+        for number, row in enumerate(asked.rows)
+    ]
+    row_to_user = np.array(asked.row_to_user)
     joined: Outputs = {}
     for user in range(len(asked.users)):
         places = np.flatnonzero(row_to_user == user)
