@@ -141,7 +141,7 @@ class _Adding:
 
 
 def _by_domain(late: Signature, features: Sequence[Feature]) -> dict[str, Sequence[Feature]]:
-    """Features by domain, user and item first; under PAIR, those that belong to no domain."""
+    """Groups features by domain, user and item first; PAIR has those of no domain."""
     if late.shared:
         raise ExportError(f"input {min(late.shared)!r} has no rows")
     domains = sorted({str(feature.side) for feature in features} - {*Side})

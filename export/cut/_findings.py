@@ -131,7 +131,7 @@ _RANKS = "its rank differs from request to request"
 
 
 def _with_shape(before: Finding, now: Finding, shape: tuple[int, ...]) -> Finding:
-    """Adds a run's shape at one row to what was found; None for sizes that were different."""
+    """Adds the shape of one more run with one row. A size that differs between runs is None."""
     if before.reason == _RANKS or (before.shape is not None and len(before.shape) != len(shape)):
         return Finding(RowKind.OTHER, reason=_RANKS)
     known = shape if before.shape is None else before.shape

@@ -68,7 +68,7 @@ def regrouped(
 
 
 def _behind(wanted: Sequence[Factor], factors: Sequence[Factor]) -> list[Factor]:
-    """The factors behind those that are wanted."""
+    """The factors that follow `wanted`, with which `factors` begins."""
     rest = list(factors)
     for factor in wanted:
         first = rest.pop(0) if rest else None

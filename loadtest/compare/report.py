@@ -21,7 +21,7 @@ _LIMITS: tuple[tuple[str, str, Callable[[OutputAgreement], Largest | PerRequest 
     ("min_top10_overlap", "top-10 overlap", lambda it: it.top_10_overlap),
     ("min_correlation", "rank correlation", lambda it: it.rank_correlation),
 )
-"""The options with limits for every output, their names in verdicts, and what they limit."""
+"""Each option that limits all outputs: its name in verdicts, and what it limits."""
 
 
 @dataclass

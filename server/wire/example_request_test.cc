@@ -1,4 +1,4 @@
-// inference/example_request_protobuf_test.cc compares what is read with protobuf.
+// server/inference/example_request_protobuf_test.cc compares the decoder with protobuf.
 #include "server/wire/example_request.h"
 
 #include <gmock/gmock.h>

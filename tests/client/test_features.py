@@ -92,8 +92,8 @@ def by_column(values: Any, **more: Any) -> Rows:
     return Rows({"item": [1, 2], "x": values, **more})
 
 
-# The inputs, the defaults, what is given, and the columns that are sent to servers that repeat rows
-# and to those that do not.
+# The signature's inputs, their defaults, the given rows, and the columns that the client sends to
+# servers that repeat rows and to servers that do not.
 CASES: list[tuple[tuple[TensorSpec, ...], Any, Rows, Any]] = [
     # Integers stay exact.
     ((spec("x", "int64", None),), {}, by_row(BIG, 1.0), {"x": [BIG, 1]}),

@@ -31,7 +31,7 @@ DASHBOARD = json.loads((PROMETHEUS / "dashboard.json").read_text())
 QUERIES = [t["expr"] for panel in DASHBOARD["panels"] for t in panel.get("targets", ())]
 EXPRESSIONS = [rule["expr"] for group in RULES["groups"] for rule in group["rules"]] + QUERIES
 ALERTS = {rule["alert"] for group in RULES["groups"] for rule in group["rules"] if "alert" in rule}
-# Labels that Prometheus adds, and those that a bucket has beside its histogram's.
+# Labels that Prometheus adds (instance, job), and the label of a histogram's buckets (le).
 ADDED = {"instance", "job", "le"}
 
 
