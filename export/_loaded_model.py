@@ -34,7 +34,7 @@ from colcast.export.warmup import warmup_request
 _LEAST_GAIN_OF_EXACT = 0.03  # a smaller gain may be measurement error
 _BATCHES = (2, 9, 30)  # numbers of rows to score together and separately
 # The largest relative difference between two runs of the same rows: sums are added in other orders.
-_ROUNDING = 1e-5
+_LARGEST_DIFFERENCE = 1e-5
 _COST_ROWS = 100  # distinct rows in a measured request
 
 
@@ -168,13 +168,13 @@ class LoadedModel:
         except ExportError as error:
             return Independence(False, str(error))
         if found.rows:
-            alike = self._scored_alike(self._columnar, _ROUNDING, found.own_length)
+            alike = self._scored_alike(self._columnar, _LARGEST_DIFFERENCE, found.own_length)
             return found.and_run(alike)
         mixing = re.search(r"\((\w+) ([^\s()]+)\)$", found.why_not)
         if not mixing or found.why_not.startswith("no rule"):
             return found
         lists = [f.name for f in self._conversion.features if len(f.columns[0].shape) > 1]
-        if self._scored_alike(self._columnar, _ROUNDING, lists, _BATCHES[1:2]) is False:
+        if self._scored_alike(self._columnar, _LARGEST_DIFFERENCE, lists, _BATCHES[1:2]) is False:
             return replace(found, why_not=f"{AFFECT} ({mixing[1]} {_in_the_model(mixing[2])})")
         return found
 

@@ -11,7 +11,7 @@ from colcast.client import encode_predict_request, wire
 
 from ..models import Expected
 from ..models._model import Row
-from .exported import Columns, Exported, Original, Outputs, examples_of
+from .exported import WITH_LENGTHS, Columns, Exported, Original, Outputs, examples_of
 
 EXACT_FORMATS = ("examples", "examples of users", "columnar", "repeated", "columnar of users")
 SIZES = (1, 1, 2, 2, 5, 5, 20, 20, 150, 1500)
@@ -151,13 +151,13 @@ def _by_user(exported: Exported, original: Original, asked: Asked, whole: Output
     Lists without lengths are as wide as they were sent for all users together. If an output has no
     rows, all users are scored at once, because the request must be refused.
     """
-    kinds = {feature["kind"] for feature in exported.record["features"].values()}
+    features = exported.record["features"].items()
+    has_lengths = any(feature["kind"] in WITH_LENGTHS for _, feature in features)
     alone = exported.model.expected in (Expected.INDEPENDENT, Expected.REFUSED)
-    as_sent = exported.model.expected is Expected.LENGTH and not kinds & {"var_len", "ragged"}
+    as_sent = exported.model.expected is Expected.LENGTH and not has_lengths
     if len(asked.users) == 1 or alone or as_sent:
         return whole
-    features = exported.record["features"].items()
-    dense = {name for name, f in features if f["kind"] not in ("fixed_len", "var_len", "ragged")}
+    dense = {name for name, f in features if f["kind"] not in ("fixed_len", *WITH_LENGTHS)}
     sent = exported.columns(asked.rows, dense)
     rows = [
         row | {name: sent[name][number].ravel().tolist() for name in dense}

@@ -17,6 +17,9 @@ from ..models import RankingModel
 from ..models._model import Row
 from ..models.saving import serialized
 
+WITH_LENGTHS = ("var_len", "ragged")
+"""Kinds of list features whose columns have lengths."""
+
 v1 = tf.compat.v1
 Columns = dict[str, Any]
 Outputs = dict[str, Any]
@@ -224,7 +227,7 @@ def _columns_of(name: str, feature: dict[str, Any], values: Sequence[Any]) -> Co
     padded = [[*row, *[padding] * (longest - len(row))] for row in lists]
     size = int(np.prod(shape, dtype=int))
     columns = {name: _array(padded, dtype, longest).reshape(len(values), longest // size, *shape)}
-    if feature["kind"] in ("var_len", "ragged"):
+    if feature["kind"] in WITH_LENGTHS:
         columns[f"{name}/length"] = np.array([len(row) for row in lists], np.int64)
     return columns
 
