@@ -26,8 +26,8 @@ bool StopWasAsked();
 // flight.
 void EndAtNext(const sigset_t& signals);
 
-// Ends the process a moment after `deadline`, with exit code 1 and a line in the log, unless it has
-// ended by itself; the line has what `running` returns. Needed because a running model cannot be
+// Ends the process a moment after `deadline` unless it has ended by itself: with exit code 1 and a
+// line in the log that includes the text from `running`. Needed because a running model cannot be
 // stopped.
 void EndShortlyAfter(std::chrono::steady_clock::time_point deadline,
                      std::function<std::string()> running);

@@ -93,7 +93,7 @@ class SignatureInputs {
   // The inputs' names in the graph ("serving_default_age:0"), by position.
   const std::vector<std::string>& feed_names() const { return feed_names_; }
 
-  // OK, or which input no tensor can be fed to.
+  // OK, or an error that names an input that cannot be fed.
   const absl::Status& feedable() const { return unfeedable_; }
 
   // The position of an input, or -1. Faster if `likely` is its position.

@@ -228,7 +228,7 @@ class StagesProof:
 
 
 def _index(random: np.random.Generator, domain: str, count: int, rows: int) -> Array:
-    """For each candidate a row of a domain; all rows are read, as a request sends no others."""
+    """A row of a domain for each candidate. Except for users, every row is used."""
     if domain == USER:
         return random.integers(count, size=rows)
     return random.permutation(np.arange(rows) % count)

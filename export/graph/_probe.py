@@ -1,4 +1,4 @@
-"""Runs tensors of a signature in a session, also ones inside its graph."""
+"""Runs tensors of a signature in a session, including tensors inside its graph."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial

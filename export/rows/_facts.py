@@ -123,7 +123,7 @@ def flat(axes: Iterable[Axis | None]) -> list[Factor]:
 
 
 def names(axes: Iterable[Axis | None]) -> list[str]:
-    """The factors that are no numbers."""
+    """The factors that are names."""
     return [factor for factor in flat(axes) if isinstance(factor, str)]
 
 

@@ -34,7 +34,7 @@ inline constexpr int kReadsPerTurn = 4;
 class OpenConnections {
  public:
   // kDraining serves the calls in flight, kClosing nothing. A connection obeys the phase that it
-  // reads after Begin(): whoever sets the phase and then looks for connections finds all others.
+  // reads after Begin(): a thread that sets the phase and then lists connections finds all others.
   enum class Phase { kServing, kDraining, kClosing };
 
   explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}

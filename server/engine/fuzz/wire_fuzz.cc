@@ -53,7 +53,7 @@ std::string_view StringAt(const void* data, int64_t index) {
   return static_cast<const std::string*>(data)[index];
 }
 
-// Reads the column with server/wire; false if it is refused.
+// Reads the column with server/wire. Returns false if it is refused.
 bool ReadElements(const Column& column, std::string* memory, std::vector<std::string>* strings) {
   int64_t count;
   if (!ElementCount(column, &count).ok() || !CheckValues(column, count).ok()) return false;

@@ -161,7 +161,7 @@ class Walk {
     return sums;
   }
 
-  // Returns false if anything but sums at the positions that `unique` gives reads `rows`.
+  // Returns false if `rows` has other readers than sums at the positions from `unique`.
   static bool FindSums(const Scope& scope, const std::string& rows, const NodeDef& unique,
                        std::vector<NodeDef*>* sums) {
     const auto readers = scope.readers.find(rows);
@@ -175,8 +175,8 @@ class Walk {
   }
 
   static void SumGathered(const Scope& scope, NodeDef* gather, const std::vector<NodeDef*>& sums) {
-    // TensorFlow's optimizer skips casts of such a sum's indices. Without them, an id beyond int32
-    // is refused.
+    // Reads the ids from before their cast, as TensorFlow's optimizer does for these sums: an id
+    // beyond int32 is then refused, not truncated.
     const auto cast = scope.nodes.find(NodeOf(gather->input(1)));
     tensorflow::DataType type = tensorflow::DT_INVALID;
     if (!sums.empty() && cast != scope.nodes.end() && cast->second->op() == "Cast" &&
@@ -188,7 +188,7 @@ class Walk {
     for (NodeDef* const sum : sums) engine::SumGathered(scope.is_function, gather, sum);
   }
 
-  // Adds a gather of the rows that `sum` reads of a whole table.
+  // Adds a gather of those rows of the table that `sum` reads.
   static NodeDef* AddGather(const Scope& scope, const NodeDef& sum) {
     NodeDef* const gather = scope.all->Add();
     gather->set_name(absl::StrCat(sum.name(), "/rows"));

@@ -1,8 +1,8 @@
 // Groups the rows of a domain by the longest lists of the requests to which they belong.
 //
-// TensorFlow pads the lists of a run to the longest one, so a list's width is an input of whatever
-// is computed across it. Rows that run together therefore belong to requests whose longest lists
-// are equally long, and one row of the run has a list of that length.
+// TensorFlow pads the lists of a run to the longest one, so what is computed across a list depends
+// on that length. Rows that run together therefore belong to requests whose longest lists are
+// equally long, and one row of the run has a list of that length.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_LENGTH_GROUPS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_LENGTH_GROUPS_H_
 

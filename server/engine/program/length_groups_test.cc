@@ -171,7 +171,6 @@ class ListModel final : public ExportedModel {
       return ops::Add(scope, ops::Cast(scope, ops::Max(scope, lengths, 0), tensorflow::DT_FLOAT),
                       1.0f);
     };
-    // The list cut to the longest one, as the exporter's conversion of a feature.
     const auto list = [&](const std::string& name) { return input(name, tensorflow::DT_FLOAT); };
     const auto history = list("history");
     const auto genres = list("genres");

@@ -66,7 +66,7 @@ struct Batch {
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
   std::vector<Domain> domains;                // in the order of the signature's domains
   // One per input of the signature, with as many rows as the input's domain, or one row; null if
-  // the input was left out. The request, or whoever made the batch, keeps them.
+  // the input was left out. Owned by the request or by the maker of the batch.
   absl::Span<const Input* const> columns;
   // If not null, the users' states, already computed; user columns are then not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// half = x / 2, whose rows are independent; with a query, also sum = half + query, one row for all.
+// half = x / 2, whose rows are independent. With a query, which has one row: sum = half + query.
 class RowsProgramTest : public ::testing::Test {
  protected:
   void Make(bool with_query, int64_t item_bytes, int output_dims = 1) {

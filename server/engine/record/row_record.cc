@@ -172,8 +172,8 @@ std::map<std::string, RowRecord> RecordsByName(const std::vector<RecordedSignatu
     const auto columnar = recorded.rows.find(recorded.columnar);
     if (columnar == recorded.rows.end()) continue;
     RowRecord source = columnar->second;
-    // A tf.Example's list lengths are known only after parsing, so rows that depend on them, in
-    // whatever signature answers, do not count as independent.
+    // A tf.Example's list lengths are known only after parsing, so rows that depend on them in any
+    // signature do not count as independent.
     for (const auto& [name, rows] : recorded.rows) source.independent &= rows.own_length.empty();
     const bool has_moved = recorded.source == kDefault && !copied.empty();
     by_name.emplace(has_moved ? kFormerDefault : recorded.source, source);
