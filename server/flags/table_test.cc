@@ -59,6 +59,9 @@ TEST(TableTest, TimesAreGivenInTheirUnit) {
   EXPECT_EQ(Set(table, "0.25"), "");
   EXPECT_EQ(drain, std::chrono::milliseconds(250));
   EXPECT_EQ(Set(table, "61"), "expected at most 60");
+  table.AddTime<std::chrono::seconds>("poll_wait_seconds", &drain, "", {0});
+  EXPECT_EQ(Set(table, "9223372036854775807"), "");
+  EXPECT_EQ(drain, std::chrono::hours(24 * 365 * 100)) << "a time that can be added to now";
 }
 
 TEST(TableTest, AChoiceIsOneOfItsWords) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <future>
 #include <string>
@@ -601,6 +602,19 @@ TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
   never.ReadUntil("100 Continue");
   server_->Shutdown(steady_clock::now() + milliseconds(10));
   EXPECT_EQ(never.ReadAll().find("200 OK"), std::string::npos);
+}
+
+// As one is that is accepted before the server ends, and begins afterwards.
+TEST_F(HttpServerTest, AConnectionThatBeginsAfterTheEndIsClosed) {
+  Start();
+  const net::Accept accept = server_->accept();
+  server_->Shutdown(steady_clock::time_point::max());
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const net::Socket client(ends[0], nullptr);
+  accept(std::make_unique<net::Socket>(ends[1], nullptr), "unix:");
+  pollfd until_closed{ends[0], POLLIN, 0};
+  EXPECT_EQ(poll(&until_closed, 1, 20'000), 1);
 }
 
 TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {

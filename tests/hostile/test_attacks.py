@@ -187,10 +187,13 @@ def test_unread_answers_are_bounded(target, memory_stays, others_are_answered):
             assert predict(request_for_zeros(100), timeout=60)
 
 
+DEFAULT_CALLS = 16 * (os.cpu_count() or 1) + 100
+
+
 @pytest.mark.parametrize(
     ("flags", "least", "most"),
-    [([], 100, 16 * (os.cpu_count() or 1) + 100), (["=7"], 7, 7)],
-    ids=["default", "flag"],
+    [([], 100, DEFAULT_CALLS), (["=7"], 7, 7), (["=0"], 100, DEFAULT_CALLS)],
+    ids=["default", "flag", "none would serve nobody"],
 )
 def test_a_connection_may_have_so_many_calls_in_flight(
     tmp_path: Path, flags: list[str], least: int, most: int

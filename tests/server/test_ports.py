@@ -1,6 +1,7 @@
 """TLS with a throw-away authority, gRPC and REST on one port, and Unix sockets."""
 
 import contextlib
+import errno
 import http.client
 import json
 import socket
@@ -120,12 +121,18 @@ def test_mutual_tls_requires_a_certificate_of_its_own_authority(
 
 def rest_code(server: ServerProcess, trusted: Path, own: Identity | None = None) -> int:
     """Requests a model's status over HTTPS; returns the HTTP code."""
+    return get(server, STATUS, trusted, own).status
+
+
+def get(
+    server: ServerProcess, path: str, trusted: Path, own: Identity | None
+) -> http.client.HTTPResponse:
     context = ssl.create_default_context(cafile=trusted)
     if own is not None:
         context.load_cert_chain(own.chain, own.key)
     connection = http.client.HTTPSConnection(server.rest_target, timeout=120, context=context)
-    connection.request("GET", STATUS)
-    return connection.getresponse().status
+    connection.request("GET", path)
+    return connection.getresponse()
 
 
 def resumed(server: ServerProcess, context: ssl.SSLContext, session: ssl.SSLSession | None):
@@ -161,16 +168,25 @@ def test_a_session_is_resumed(tls_server, mutual_tls_server, authority, version,
 def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     mutual_tls_server, authority, stranger
 ):
-    """TlsConfigTest covers every way in which a file may be wrong."""
+    """TlsConfigTest covers every way in which a file may be wrong, TlsContextTest expired ones."""
     server, path = mutual_tls_server, mutual_tls_server.tls_config
+    web = authority.issue("web")
     before, theirs = path.read_text(), stranger.issue("renewed")
     renewed = "new connections use the new certificates"
     old = client_context(authority.root, authority.issue("old"), ssl.TLSVersion.TLSv1_3)
     _, session, code = resumed(server, old, None)
     assert code == 200
     replace(path, "server_key: 'none'")
-    wait_until(lambda: "so the old ones stay in use" in server.log())
-    assert rest_code(server, authority.root, authority.issue("web")) == 200
+    refused = "so the old ones stay in use"  # once for gRPC and once for HTTP
+    wait_until(lambda: server.log().count(refused) == 2)
+    later = authority.issue("later", start="20990101000000Z")
+    config_flag(path, later, custom_ca=authority.root.read_text(), client_verify=True)
+    wait_until(lambda: server.log().count("is not valid before") == 2)
+    lines = [line for line in server.log().splitlines() if "is not valid before" in line]
+    assert all(" WARNING " in line and refused in line for line in lines)
+    page = get(server, "/metrics", authority.root, web).read().decode()
+    assert "\n:colcast:refused_certificates_total 4\n" in page
+    assert get(server, STATUS, authority.root, web).status == 200
     config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
     wait_until(lambda: renewed in server.log())
     assert rest_code(server, stranger.root, stranger.issue("web")) == 200
@@ -302,16 +318,26 @@ def test_http2_is_known_from_its_first_bytes_however_they_come(one_port):
 def test_a_socket_that_was_left_is_replaced_and_answers_beside_the_port(
     tmp_path, monkeypatch, ranker_base_path, ranker_inputs
 ):
-    """Also tests that settings of gRPC hold for both."""
+    """Also tests that settings of gRPC hold for both.
+
+    A stopped server may have left the socket: its queue is full, so connecting would block.
+    """
     monkeypatch.chdir(tmp_path)  # paths of sockets must be short
     settings = [
         "--grpc_socket_path=s",
         "--grpc_channel_arguments=grpc.max_metadata_size=1024,grpc.keepalive_time_ms=60000",
         "--enable_grpc_healthcheck_service=false",
     ]
-    with socket.socket(socket.AF_UNIX) as crashed:
-        crashed.bind("s")
-    with ServerProcess("ranker", ranker_base_path, settings) as server:
+    with contextlib.ExitStack() as stack:
+        left, waiting, turned_away = (
+            stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(3)
+        )
+        left.bind("s")
+        left.listen(0)
+        waiting.connect("s")
+        turned_away.setblocking(False)
+        assert turned_away.connect_ex("s") == errno.EAGAIN
+        server = stack.enter_context(ServerProcess("ranker", ranker_base_path, settings))
         for target in ("unix:s", server.target):
             stubs = Stubs(target)
             np.testing.assert_array_equal(stubs.predict(ranker_inputs)["score"], [201, 202, 203])

@@ -29,6 +29,19 @@ class Identity:
 SIGNS = "keyUsage=critical,keyCertSign,cRLSign"
 CA = f"basicConstraints=critical,CA:TRUE\n{SIGNS}"
 KEY_IDENTIFIERS = "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid"
+RECORDS = """[ca]
+default_ca = ours
+[ours]
+database = {0}/index
+new_certs_dir = {0}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+default_days = 10
+policy = any
+[any]
+commonName = supplied
+"""
 
 
 class Authority:
@@ -37,6 +50,8 @@ class Authority:
     def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory / name
         self._directory.mkdir()
+        (self._directory / "index").touch()
+        (self._directory / "records").write_text(RECORDS.format(self._directory))
         self.root = self._directory / "root.pem"
         root_key = self._directory / "root.key"
         subject = f"/CN={name}"
@@ -44,19 +59,29 @@ class Authority:
         openssl("req", "-x509", *EC, "-subj", subject, "-addext", SIGNS, *made)
         self._between = self._sign("between", Identity(root_key, self.root), CA, "DNS:none")
 
-    def issue(self, name: str, names: str = "IP:127.0.0.1,DNS:localhost") -> Identity:
-        """Issues a key and a certificate for this machine; its chain has the intermediate's."""
-        identity = self._sign(name, self._between, "basicConstraints=critical,CA:FALSE", names)
+    def issue(
+        self, name: str, names: str = "IP:127.0.0.1,DNS:localhost", start: str | None = None
+    ) -> Identity:
+        """Issues a key and a certificate for this machine; its chain has the intermediate's.
+
+        The certificate is valid for ten days, or from `start` (YYYYMMDDHHMMSSZ) to the end of 2099.
+        """
+        role = "basicConstraints=critical,CA:FALSE"
+        identity = self._sign(name, self._between, role, names, start)
         identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
         return identity
 
-    def _sign(self, name: str, signer: Identity, role: str, names: str) -> Identity:
+    def _sign(
+        self, name: str, signer: Identity, role: str, names: str, start: str | None = None
+    ) -> Identity:
         made = Identity(self._directory / f"{name}.key", self._directory / f"{name}.pem")
         asked, extensions = self._directory / f"{name}.csr", self._directory / f"{name}.ext"
         extensions.write_text(f"{role}\n{KEY_IDENTIFIERS}\nsubjectAltName={names}\n")
         openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", made.key, "-out", asked)
-        signing = ("-CA", signer.chain, "-CAkey", signer.key, "-CAcreateserial")
-        openssl("x509", "-req", "-in", asked, *signing, "-extfile", extensions, "-out", made.chain)
+        signing = ("-cert", signer.chain, "-keyfile", signer.key, "-extfile", extensions)
+        settings = ("-batch", "-notext", "-config", self._directory / "records")
+        valid = ("-startdate", start, "-enddate", "20991231235959Z") if start else ()
+        openssl("ca", *settings, *signing, *valid, "-in", asked, "-out", made.chain)
         return made
 
 
