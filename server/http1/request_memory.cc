@@ -1,6 +1,7 @@
 #include "server/http1/request_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,10 +24,10 @@ Status RequestMemory::Refusal(bool* final) const {
 
 // A block from `kMapped` bytes on consists of whole pages.
 void CountedBytes::Grow(size_t more) {
-  constexpr size_t kPage = 4096;
+  static const size_t page = getpagesize();  // 64 KiB on some ARM64 kernels
   const size_t step = std::min(capacity_, std::max(kMapped, capacity_ / 8));
   size_t capacity = std::max({kLeast, size_ + more, capacity_ + step});
-  if (capacity >= kMapped) capacity = (capacity + kPage - 1) / kPage * kPage;
+  if (capacity >= kMapped) capacity = (capacity + page - 1) / page * page;
   if (memory_ != nullptr) memory_->Take(capacity - capacity_);
   const bool was_mapped = capacity_ >= kMapped;
   void* grown = nullptr;
