@@ -69,21 +69,6 @@ def check_tensorflow(place: Path, release: Release) -> None:
     print(f"TensorFlow: the patch fits {place}")
 
 
-def check_tensorflow_patch() -> None:
-    """Checks that the patch for TensorFlow creates our files, by applying it to an empty tree.
-
-    Raises:
-        ForkError: The patch does not apply, or does not create one of our files.
-    """
-    with tempfile.TemporaryDirectory() as empty:
-        patch_file = Path(empty) / "colcast.patch"
-        patch_file.write_text(new_files.tensorflow_patch())
-        upstream.git("apply", patch_file.name, where=Path(empty))
-        for path, text in new_files.package(new_files.TENSORFLOW).items():
-            if (Path(empty) / path).read_text() != text:
-                raise ForkError(f"{path}: the patch for TensorFlow does not create this file")
-
-
 def prepare(source: str, tree: Path, tensorflow: str | None, release: Release) -> None:
     """Fetches or reuses `tree`, then verifies and patches it."""
     if not tree.exists():
@@ -97,7 +82,6 @@ def verify_and_patch(tree: Path, tensorflow: str | None, release: Release) -> No
     print(f"TF Serving {release.version}: {upstream.verify(tree, release)}")
     if tensorflow is not None:
         check_tensorflow(Path(tensorflow), release)
-    check_tensorflow_patch()
     patch(tree, release)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,17 @@ def refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 
 
 @pytest.fixture
+def fork(tmp_path: Path) -> Tool:
+    """A function that runs the tool on `tmp_path/tree`."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "fork", "--tree", tmp_path / "tree", *arguments]
+        return subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.fixture
 def source(tmp_path: Path) -> Path:
     """An upstream directory without a git history."""
     return upstream.make(tmp_path / "upstream")
@@ -48,26 +60,21 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-def test_three_lines_change_in_upstreams_files(fork: Tool, source: Path, tree: Path):
+def test_a_fork_has_three_changed_lines_our_package_and_a_patch_for_tensorflow(
+    fork: Tool, source: Path, tree: Path, tmp_path: Path
+):
     passed(fork("--serving", source))
     old = (source / upstream.PREDICT_UTIL).read_text().splitlines()
     new = (tree / upstream.PREDICT_UTIL).read_text().splitlines()
     assert new[16] == '#include "serving_patches/expand_inputs.h"'
-    assert new[127].strip() == (
-        "colcast::ExpandedInputValues(signature, request.inputs(), *inputs));"
-    )
+    call = "colcast::ExpandedInputValues(signature, request.inputs(), *inputs));"
+    assert new[127].strip() == call
     assert [*new[:16], *new[17:127], *new[128:]] == [*old[:126], *old[127:]]
-
     old = (source / upstream.BUILD).read_text().splitlines()
     new = (tree / upstream.BUILD).read_text().splitlines()
     assert new[525] == '        "//serving_patches:expand_inputs",'
     assert [*new[:525], *new[526:]] == old
 
-
-def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
-    fork: Tool, source: Path, tree: Path
-):
-    passed(fork("--serving", source))
     sources = {p.name: p.read_text() for p in (ROOT / "serving_patches").glob("*.cc")}
     del sources["expansion_rule_benchmark.cc"]  # built only by CMake
     assert {p.name: p.read_text() for p in (tree / "serving_patches").glob("*.cc")} == sources
@@ -76,11 +83,6 @@ def test_serving_patches_become_a_package_that_uses_tensorflows_row_repeater(
     assert '"//tf_patches' not in build
     assert not (tree / "serving_patches" / "CMakeLists.txt").exists()
 
-
-def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
-    fork: Tool, source: Path, tree: Path, tmp_path: Path
-):
-    passed(fork("--serving", source))
     before = (source / upstream.TENSORFLOW_PATCH).read_text()
     after = (tree / upstream.TENSORFLOW_PATCH).read_text()
     assert after.startswith(before)
@@ -88,13 +90,10 @@ def test_the_patch_for_tensorflow_adds_our_files_and_nothing_else(
     headers = ("diff --git a/tf_patches/", "new file mode", "--- /dev/null", "+++ b/tf_patches/")
     for line in ours.splitlines():
         assert line.startswith(("+", "@@ -0,0 +1,", *headers)), line
-
-    tensorflow = tmp_path / "tensorflow"
-    tensorflow.mkdir()
-    subprocess.run(["git", "apply"], input=ours, text=True, cwd=tensorflow, check=True)
+    subprocess.run(["git", "apply"], input=ours, text=True, cwd=tmp_path, check=True)
     for name in ("BUILD", "repeat_row.h", "repeat_row.cc", "repeat_row_test.cc"):
         expected = (ROOT / "tf_patches" / name).read_text()
-        assert (tensorflow / "tf_patches" / name).read_text() == expected
+        assert (tmp_path / "tf_patches" / name).read_text() == expected
 
 
 def test_a_second_run_changes_nothing(fork: Tool, source: Path, tree: Path):
@@ -168,12 +167,6 @@ def test_a_tree_at_another_commit_is_refused(fork: Tool, source: Path, tree: Pat
     assert snapshot(tree) == before
 
 
-def test_another_tensorflow_is_refused(fork: Tool, tmp_path: Path):
-    other = "0123456789abcdef0123456789abcdef01234567"
-    source = upstream.make(tmp_path / "upstream", tensorflow=other)
-    refused(fork("--serving", source), upstream.TENSORFLOW_COMMIT, f"found {other}")
-
-
 @pytest.mark.parametrize(
     ("path", "old", "new", "message"),
     [
@@ -198,12 +191,17 @@ def test_a_hunk_that_does_not_fit_exactly_once_at_its_line_is_refused_and_nothin
     assert contents(tree) == contents(source)
 
 
-def test_a_tensorflow_that_is_not_patched_through_the_attribute_is_refused(
-    fork: Tool, source: Path
-):
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    patch =", "    # patch =", "patch = '//third_party/tensorflow:tensorflow.patch'"),
+        (upstream.TENSORFLOW_COMMIT, "0123456789", "found 0123456789"),
+    ],
+)
+def test_another_tensorflow_is_refused(fork: Tool, source: Path, old: str, new: str, message: str):
     path = source / "WORKSPACE"
-    path.write_text(path.read_text().replace("    patch =", "    # patch ="))
-    refused(fork("--serving", source), "patch = '//third_party/tensorflow:tensorflow.patch'")
+    path.write_text(path.read_text().replace(old, new))
+    refused(fork("--serving", source), message)
 
 
 @pytest.fixture
@@ -217,32 +215,29 @@ def tensorflow(tmp_path: Path) -> Path:
 def test_a_tensorflow_tree_is_checked_and_stays_as_it_is(
     fork: Tool, source: Path, tensorflow: Path
 ):
-    done = passed(fork("--serving", source, "--tensorflow", tensorflow, "--check"))
+    given = ("--serving", source, "--tensorflow", tensorflow)
+    done = passed(fork(*given, "--check"))
     assert f"the patch fits {tensorflow}" in done
     assert snapshot(tensorflow) == {}
-
-
-def test_a_tensorflow_tree_with_such_a_folder_is_refused(
-    fork: Tool, source: Path, tensorflow: Path
-):
     (tensorflow / "tf_patches").mkdir()
-    refused(fork("--serving", source, "--tensorflow", tensorflow), "tf_patches/")
-
-
-def test_a_tensorflow_tree_at_another_commit_is_refused(fork: Tool, source: Path, tensorflow: Path):
+    refused(fork(*given), "tf_patches/")
+    (tensorflow / "tf_patches").rmdir()
     (tensorflow / "README").touch()
     found = upstream.commit(tensorflow)
-    done = fork("--serving", source, "--tensorflow", tensorflow)
-    refused(done, upstream.TENSORFLOW_COMMIT, found)
+    refused(fork(*given), upstream.TENSORFLOW_COMMIT, found)
 
 
-@pytest.mark.parametrize("missing", ["NO_SUCH_FOLDER", ""])
-def test_a_missing_tensorflow_tree_is_named(fork: Tool, source: Path, missing: str):
-    done = fork("--serving", source, "--check", "--tensorflow", missing)
-    refused(done, f"{missing or '.'}: no")
-
-
-@pytest.mark.parametrize("missing", ["does/not/exist", "file:///does/not/exist"])
-def test_a_missing_source_is_named(fork: Tool, tree: Path, missing: str):
-    refused(fork("--serving", missing), missing)
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["--check", "--tensorflow", "NO_SUCH_FOLDER"], "NO_SUCH_FOLDER: no"),
+        (["--check", "--tensorflow", ""], ".: no"),
+        (["--serving", "does/not/exist"], "does/not/exist"),
+        (["--serving", "file:///does/not/exist"], "file:///does/not/exist"),
+    ],
+)
+def test_a_missing_folder_is_named(
+    fork: Tool, source: Path, tree: Path, given: list[str], named: str
+):
+    refused(fork("--serving", source, *given), named)
     assert not tree.exists()

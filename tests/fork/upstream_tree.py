@@ -168,9 +168,9 @@ def write(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text)
 
 
-def make(root: Path, *, tensorflow: str = TENSORFLOW_COMMIT) -> Path:
+def make(root: Path) -> Path:
     """Writes the tree."""
-    write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=tensorflow))
+    write(root, "WORKSPACE", WORKSPACE.format(root=ROOT, commit=TENSORFLOW_COMMIT))
     write(root, ".bazelrc", f"import {ROOT}/.bazelrc\n")
     write(root, PREDICT_UTIL, filled(PREDICT_UTIL_LINES, 200, "//"))
     write(root, BUILD, filled(BUILD_LINES, 600, "#"))
