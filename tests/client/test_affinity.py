@@ -2,14 +2,11 @@
 
 import math
 import re
-import threading
 from typing import Any
 
 import pandas as pd
 import pytest
 from colcast.client import (
-    AsyncRankingClient,
-    ChannelOptions,
     InputError,
     ModelSchema,
     RankingClient,
@@ -21,7 +18,7 @@ from colcast.client.transport._servers import choose, home
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .conftest import ALL, ITEMS, OTHER, USER, client_of, request_options, scores, without_late
+from .conftest import ALL, ITEMS, OTHER, USER, client_of, request_options, without_late
 
 HEADER = "x-colcast-user"
 
@@ -123,54 +120,6 @@ def test_users_have_the_same_server_in_every_form(serves: Any):
         client.rank_many([(user, ITEMS) for user in users])
     joint = [set(headers(server)) for server in servers]
     assert all(found and found <= before for found, before in zip(joint, met, strict=True))
-
-
-async def test_asyncio_calls_go_home(serves: Any):
-    servers = [serves() for _ in range(3)]
-    addresses = [server.address for server in servers]
-    settings: Any = {"timeout_seconds": 120, "affinity": "off"}
-    async with AsyncRankingClient(addresses, "movies", **settings) as client:
-        while not all(server.count("Predict") for server in servers):
-            await client.rank(USER, ITEMS)
-        for server in servers:
-            server.requests.clear()
-        for age in range(12):
-            await client.rank(USER, ITEMS, affinity_key=age)
-    met = {(key, server.address) for server in servers for key in headers(server)}
-    assert len(met) == 12
-    assert all(home(str(key), addresses) == address for key, address in met)
-
-
-def test_a_user_whose_server_is_busy_goes_elsewhere(serves: Any):
-    """With six calls in flight on two servers, a load bound of 1.25 allows three per server."""
-    release, arrived, held = threading.Event(), threading.Semaphore(0), threading.Event()
-
-    def wait(request: bytes, context: Any) -> bytes:
-        if held.is_set():
-            arrived.release()
-            release.wait(120)
-        return scores(request)
-
-    servers = [serves(predict=wait) for _ in range(2)]
-    channel = ChannelOptions(load_bound=1.25)
-    with RankingClient(
-        [s.address for s in servers], "movies", timeout_seconds=120, channel=channel
-    ) as client:
-        while not all(server.count("Predict") for server in servers):  # connects to both
-            client.send(client.encode(USER, ITEMS))
-        before = [server.count("Predict") for server in servers]
-        held.set()
-        threads = [threading.Thread(target=client.rank, args=(USER, ITEMS)) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for _ in threads:
-            assert arrived.acquire(timeout=120)
-        counts = [one.count("Predict") - had for one, had in zip(servers, before, strict=True)]
-        release.set()
-        for thread in threads:
-            thread.join()
-    assert sum(counts) == 6
-    assert max(counts) <= 4
 
 
 pytestmark = pytest.mark.hypothesis

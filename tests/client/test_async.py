@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import grpc
@@ -24,14 +23,6 @@ async def test_rank_encode_and_send(serves: Any):
         sent = await client.send(await client.encode(USER, ITEMS))
         assert sent.scores.tolist() == ranking.scores.tolist()
     assert server.count("GetModelMetadata") == 1
-
-
-async def test_many_calls_at_once(serves: Any):
-    server = serves()
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
-        calls = [client.rank(USER, ITEMS[: 1 + n % 3]) for n in range(30)]
-        answers = await asyncio.gather(*calls)
-    assert [len(answer.scores) for answer in answers] == [1 + n % 3 for n in range(30)]
 
 
 async def test_unavailable_is_tried_again(serves: Any):
@@ -60,24 +51,6 @@ def test_one_client_for_several_event_loops(serves: Any):
     client = AsyncRankingClient(server.address, "movies", timeout_seconds=120)
     for _ in range(2):
         assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
-
-
-@pytest.mark.parametrize(("tasks", "items"), [(10, ITEMS), (50, ITEMS * 400)], ids=["few", "many"])
-async def test_time_in_which_other_tasks_encode_is_not_the_servers(
-    serves: Any, monkeypatch: pytest.MonkeyPatch, tasks: int, items: Any
-):
-    """Encoding takes 3 s, on the loop or in threads; the deadline of 2 s does not include it."""
-    server = serves()
-
-    def slow(*args: Any) -> Any:
-        time.sleep(0.3)
-        return build_request(*args)
-
-    monkeypatch.setattr("colcast.client._asking.build_request", slow)
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=2) as client:
-        await client.schema()
-        await asyncio.gather(*[client.rank(USER, items) for _ in range(tasks)])
-    assert server.count("Predict") == tasks
 
 
 async def test_many_candidates_are_encoded_beside_the_loop(

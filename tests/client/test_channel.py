@@ -1,6 +1,7 @@
 """Connections to servers: addresses, names with several servers, TLS, spans, wrong settings."""
 
 import socket
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,14 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch):
     behind[0] = [first, "10.0.0.9:1"]
     while asked() != home("user", behind[0]):
         pass
+
+
+def test_a_user_whose_server_is_busy_goes_elsewhere():
+    """With six calls in flight on two servers, a load bound of 1.25 allows four per server."""
+    servers = Servers(["10.0.0.1:1", "10.0.0.2:1"], 1.25, str, lambda _: always_up)
+    taken = [servers.take("user") for _ in range(6)]
+    counts = Counter(one.address for one in taken if one is not None)
+    assert sorted(counts.values()) == [2, 4]
 
 
 def test_only_the_first_attempt_goes_to_a_named_server():

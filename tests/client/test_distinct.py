@@ -4,7 +4,6 @@ import itertools
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 import tensorflow as tf
@@ -173,19 +172,12 @@ ITEMS: dict[str, Any] = {
     "shop_tags": [[int(shop)] * (shop % 5) for shop in SHOP],
     "position": np.arange(N) % 10,
 }
+TABLE = pa.table({**ITEMS, "shop_place": ITEMS["shop_place"].tolist()})
 FORMS = {
     "columns": ITEMS,
-    "rows": [dict(zip(ITEMS, row, strict=True)) for row in zip(*ITEMS.values(), strict=True)],
-    "pandas": pd.DataFrame({**ITEMS, "shop_place": ITEMS["shop_place"].tolist()}),
-    "arrow": pa.table({**ITEMS, "shop_place": ITEMS["shop_place"].tolist()}),
+    "dictionaries": TABLE.set_column(1, "shop_name", TABLE["shop_name"].dictionary_encode()),
 }
-FORMS["categories"] = FORMS["pandas"].astype({"shop_name": "category"})
-FORMS["dictionaries"] = pa.table(
-    {
-        name: column.dictionary_encode() if name == "shop_name" else column
-        for name, column in zip(FORMS["arrow"].column_names, FORMS["arrow"].columns, strict=True)
-    }
-)
+"""test_every_form_gives_the_same_request tries the others."""
 
 
 def inputs(items: Any, schema: ModelSchema = SCHEMA, target: Any = "auto", **more: Any) -> Any:

@@ -115,6 +115,10 @@ CASES: list[tuple[tuple[TensorSpec, ...], Any, Rows, Any]] = [
     ((spec("x", "bfloat16", None, 2),), {"x": np.float32([1.5, -2])}, by_row([0.5, 1.0], None),
      {"x": [[0.5, 1.0], [1.5, -2.0]]}),
     ((spec("x", "float32", None, 2),), {"x": [[8.0, 9.0]]}, Rows(ITEMS), {"x": [[8.0, 9.0]]}),
+    ((spec("x", "float32", None, 2, 2),), {}, by_row([[1, 2], [3, 4]], [[5, 6], [7, 8]]),
+     {"x": [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]}),
+    ((spec("x", "float32", None, 2, 2),), {}, by_column(np.arange(8).reshape(2, 2, 2)),
+     {"x": [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]}),
     # Lists.
     (LIST, {}, by_column([[], []]), {"x": [[0]], "x/length": [0]}),
     (LIST, {}, by_column(NONE), {"x": [[0]], "x/length": [0]}),
@@ -162,17 +166,6 @@ def test_floats_that_may_be_rounded_integers_are_refused(values: Any):
         sent(schema, Rows({"item": [1, 2], "x": values}))
 
 
-def test_matrices():
-    schema = model(spec("x", "float32", None, 2, 2))
-    rows = [{"item": i, "x": [[i, 2], [3, 4]]} for i in (0, 1)]
-    expected = [[[0, 2], [3, 4]], [[1, 2], [3, 4]]]
-    assert sent(schema, Rows(rows))["x"] == expected
-    arrays = {"item": [0, 1], "x": np.array(expected)}
-    assert sent(schema, Rows(arrays))["x"] == expected
-    examples = _examples(schema, rows)
-    assert sent(schema, Examples(examples))["x"] == expected
-
-
 def _examples(schema: ModelSchema, rows: Any) -> list[bytes]:
     found = sent(schema, Rows(rows), "example")["examples"]
     assert all(tf.train.Example.FromString(data) for data in found)
@@ -191,36 +184,27 @@ LISTS: list[tuple[tuple[TensorSpec, ...], Any, Any]] = [
 NAN = float("nan")
 
 
-def with_list(specs: tuple[TensorSpec, ...], default: Any) -> ModelSchema:
-    """A model whose feature `x` is a list or a vector."""
-    return model(*specs) if default is None else model(*specs, x=default)
-
-
-@pytest.mark.parametrize("target", ["columnar", "stock", "repeated", "example"])
 @pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
-def test_nan_for_a_missing_list_counts_as_missing(
-    specs: Any, value: Any, default: Any, target: Any
-):
-    schema = with_list(specs, default)
+def test_nan_for_a_missing_list_counts_as_missing(specs: Any, value: Any, default: Any):
+    schema = model(*specs) if default is None else model(*specs, x=default)
     rows = [{"item": 1, "x": value}, {"item": 2}]
-    expected = sent(schema, Rows(rows), target)
-    assert sent(schema, Rows([rows[0], {"item": 2, "x": np.float32("nan")}]), target) == expected
-    assert sent(schema, Rows({"item": [1, 2], "x": [value, NAN]}), target) == expected
     frame = pd.DataFrame(rows)
-    assert sent(schema, Rows(frame), target) == expected
-    assert sent(schema, Rows(frame.to_dict("records")), target) == expected
-
-
-@pytest.mark.parametrize(("specs", "value", "default"), LISTS, ids=range(len(LISTS)))
-def test_nan_for_the_users_list_or_for_all_is_none(specs: Any, value: Any, default: Any):
-    schema = with_list(specs, default)
+    for target in ("columnar", "stock", "repeated", "example"):
+        expected = sent(schema, Rows(rows), target)
+        for items in (
+            [rows[0], {"item": 2, "x": np.float32("nan")}],
+            {"item": [1, 2], "x": [value, NAN]},
+            frame,
+            frame.to_dict("records"),
+        ):
+            assert sent(schema, Rows(items), target) == expected
     none = sent(schema, Rows(ITEMS, {"x": None}))
-    assert sent(schema, Rows(ITEMS, {"x": NAN})) == none
-    assert sent(schema, Rows({"item": [1, 2], "x": [NAN] * 2})) == none
-    assert sent(schema, Rows(pd.DataFrame({"item": [1, 2], "x": [NAN] * 2}))) == none
-    for given in ({"x": NAN}, {"x": None}):
+    every = {"item": [1, 2], "x": [NAN] * 2}
+    for given in (Rows(ITEMS, {"x": NAN}), Rows(every), Rows(pd.DataFrame(every))):
+        assert sent(schema, given) == none
+    for missing in (NAN, None):
         with pytest.raises(InputError, match=r"^user feature 'x': expected .*; none='error'$"):
-            sent(schema, Rows(ITEMS, given), policies=Policies(none="error"))
+            sent(schema, Rows(ITEMS, {"x": missing}), policies=Policies(none="error"))
 
 
 def test_nan_where_one_float_belongs_is_a_value():

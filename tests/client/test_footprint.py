@@ -1,17 +1,13 @@
-"""The cost of importing the client, and the examples in its documents."""
+"""The cost of importing the client, and the bytes in its documents."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from colcast.client import encode_predict_request
-from colcast.server import ServerProcess
-
-from ..models.saving import serialized
 
 
 def run(code: str) -> str:
@@ -71,15 +67,3 @@ def test_the_annotated_input_is_what_we_send():
     lines = re.findall(r"^\s*((?:[0-9a-f]{2} ?)+)(?=\s|$)", block[1], re.MULTILINE)
     sent = encode_predict_request("movies", "columnar", {"age": np.array([31])})
     assert sent.endswith(bytes.fromhex("".join(lines)))
-
-
-def test_the_recipes_run(server: ServerProcess):
-    text = (DOCS / "client.md").read_text().replace("localhost:8500", server.target)
-    recipes = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    runnable = [recipe for recipe in recipes if ".pem" not in recipe]
-    assert len(recipes) == len(runnable) + 1  # one recipe needs certificate files
-    row = {"age": 31, "city": "Łódź", "history": [4], "movie": 7, "genres": ["War"]}
-    names: dict[str, Any] = {"examples": [serialized({**row, "vector": [0.1, 0.2, 0.3]})] * 2}
-    for recipe in runnable:
-        exec(recipe, names)
-    names["client"].close()

@@ -212,45 +212,32 @@ def examples(schema: ModelSchema, **rows: Any) -> list[Any]:
     return [tf.train.Example.FromString(data) for data in found]
 
 
-def test_lists_with_context_make_the_same_request(schema: ModelSchema):
+@pytest.mark.parametrize("wins", [False, True])
+def test_lists_with_context_make_the_same_request(schema: ModelSchema, wins: bool):
+    """Either the context has the user's features, or each example overrides the context's."""
     protos = examples(schema, user=USER, items=ITEMS)
     with_context = input_pb2.ExampleListWithContext()
+    context = with_context.context.features.feature
     for key, value in protos[0].features.feature.items():
         if key in USER:
-            with_context.context.features.feature[key].CopyFrom(value)
+            context[key].CopyFrom(value)
+    if wins:
+        context["age"].int64_list.value[:] = [99]
     for proto in protos:
         example = with_context.examples.add()
         for key, value in proto.features.feature.items():
-            if key in COLUMNS:
+            if key in COLUMNS or wins:
                 example.features.feature[key].CopyFrom(value)
     assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
 
 
-def test_an_example_wins_over_its_context(schema: ModelSchema):
-    with_context = input_pb2.ExampleListWithContext()
-    protos = examples(schema, user=USER, items=ITEMS)
-    with_context.context.features.feature["age"].int64_list.value.append(99)
-    for proto in protos:
-        with_context.examples.add().CopyFrom(proto)
-    assert message(schema, examples_of_any(with_context)) == message(schema, Rows(ITEMS, USER))
-
-
-@pytest.mark.parametrize("order", [1, -1], ids=["shared value first", "shared value last"])
-def test_the_last_value_of_a_key_that_an_example_has_twice_counts(schema: ModelSchema, order: int):
-    protos = examples(schema, user=USER, items=ITEMS)
-    shared = protos[0].SerializeToString()
-    data = [b"".join([shared, proto.SerializeToString()][::order]) for proto in protos]
-    merged = [tf.train.Example.FromString(example).SerializeToString() for example in data]
-    assert message(schema, Examples(data)) == message(schema, Examples(merged))
-
-
-def test_two_values_of_a_key_in_all_examples_count_in_each_example_s_order(
-    schema: ModelSchema,
+@pytest.mark.parametrize("pairs", [("aa", "ab", "ac"), ("aa", "ba", "ca"), ("ab", "ba")], ids=str)
+def test_the_last_value_of_a_key_that_an_example_has_twice_counts(
+    schema: ModelSchema, pairs: tuple[str, ...]
 ):
-    one, other = (
-        proto.SerializeToString() for proto in examples(schema, user=USER, items=ITEMS)[:2]
-    )
-    data = [one + other, other + one]
+    protos = examples(schema, user=USER, items=ITEMS)
+    single = {name: p.SerializeToString() for name, p in zip("abc", protos, strict=True)}
+    data = [single[first] + single[second] for first, second in pairs]
     merged = [tf.train.Example.FromString(example).SerializeToString() for example in data]
     assert message(schema, Examples(data)) == message(schema, Examples(merged))
 
@@ -351,17 +338,12 @@ def test_columns_that_are_not_used_are_dropped_and_named_once(
     assert built.unused == 2
 
 
-def test_nan_is_equal_to_itself_when_looking_for_equal_rows(schema: ModelSchema):
-    rows = [{**USER, **item, "year": float("nan")} for item in ITEMS]
-    policies = Policies(nan="send")
-    sent = message(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
-    assert sent.tensor_shape.dim[0].size == 1
+NAN = float("nan")
 
 
-def test_zero_and_minus_zero_are_not_equal(schema: ModelSchema):
-    rows = [
-        {**USER, **item, "year": zero} for item, zero in zip(ITEMS, [0.0, -0.0, 0.0], strict=True)
-    ]
+@pytest.mark.parametrize(("years", "rows"), [([NAN, NAN, NAN], 1), ([0.0, -0.0, 0.0], 3)])
+def test_rows_are_equal_if_their_bits_are(schema: ModelSchema, years: list[float], rows: int):
+    items = [{**USER, **item, "year": year} for item, year in zip(ITEMS, years, strict=True)]
     policies = Policies(nan="send")
-    sent = message(schema, Rows(rows), target="columnar", policies=policies).inputs["year"]
-    assert sent.tensor_shape.dim[0].size == 3
+    sent = message(schema, Rows(items), target="columnar", policies=policies).inputs["year"]
+    assert sent.tensor_shape.dim[0].size == rows

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import AsyncRankingClient, InputError, ModelSchema, Policies
+from colcast.client import InputError, ModelSchema, Policies
 from colcast.client.columns._inputs import Rows
 from colcast.client.request._item_keys import by_key
 from colcast.client.request._request import build_request
@@ -87,8 +87,15 @@ def test_a_key_that_the_model_reads_is_sent_as_it_declares_it(schema: ModelSchem
     assert (found.dtype, found.tolist()) == (np.int32, [[7], [9]])
 
 
-def test_rows_beside_keys_are_sent_and_absent_features_have_no_default(schema: ModelSchema):
-    found = sent(schema, [70, 90], [{"genres": ["War"]}, {"genres": []}])
+@pytest.mark.parametrize(
+    "items",
+    [[{"genres": ["War"]}, {"genres": []}], {"genres": [["War"], []]}],
+    ids=["rows", "dict"],
+)
+def test_features_beside_keys_are_sent_and_absent_ones_have_no_default(
+    schema: ModelSchema, items: Any
+):
+    found = sent(schema, [70, 90], items)
     assert found.keys() == USER_INPUTS | {"item_id", "genres", "genres/length"}
     assert found["genres/length"].tolist() == [1, 0]
 
@@ -99,14 +106,6 @@ def test_the_keys_may_also_stand_in_the_rows(schema: ModelSchema):
     assert sent(schema, [70, 90], rows, policies=strict)["item_id"].tolist() == [70, 90]
     with pytest.raises(InputError, match="feature 'sku': the signature has no such feature"):
         sent(schema, [70], [{"sku": 1}], policies=strict)
-
-
-def test_features_beside_keys_may_be_a_dict_of_lists(schema: ModelSchema):
-    found = sent(schema, [70, 90], {"year": [1990.0, 2001.0], "genres": [["War"], []]})
-    assert found["year"].tolist() == [1990.0, 2001.0]
-    assert found["genres/length"].tolist() == [1, 0]
-    with pytest.raises(InputError, match="items has 1 rows, item_keys has 2"):
-        sent(schema, [70, 90], {"year": [1990.0]})
 
 
 def test_a_users_feature_is_still_missed(schema: ModelSchema):
@@ -125,6 +124,7 @@ def test_a_users_feature_is_still_missed(schema: ModelSchema):
         ([7, None], (), "feature 'item_id', row 1: expected int64, got None"),
         ("abc", (), "feature 'item_id': expected a list or an array"),
         ([7], ITEMS[:2], "items has 2 rows, item_keys has 1"),
+        ([70, 90], {"year": [1990.0]}, "items has 1 rows, item_keys has 2"),
         ({"age": [7]}, (), "user feature 'age'|feature 'age': cannot be a key of items"),
         ({"genres": [7]}, (), "feature 'genres': cannot be a key of items"),
         ({"a": [1], "b": [1, 2]}, (), "feature 'b': 2 rows, but 'a' has 1"),
@@ -147,22 +147,6 @@ def test_the_ranking_keeps_the_keys(serves: Any):
     assert ranking.keys == {"sku": ["a", "b", "c"]}
     assert ranking.top_keys(2) == ["b", "c"]
     assert ranking.to_pandas()["sku"].tolist() == ["b", "c", "a"]
-
-
-async def test_the_asyncio_client_takes_keys(serves: Any):
-    server = serves(predict=three_scores)
-    async with AsyncRankingClient(server.address, "movies", timeout_seconds=30) as client:
-        ranking = await client.rank(USER, item_keys=[70, 90])
-    assert ranking.top_keys(1) == [90]
-
-
-def test_a_ranking_of_rows_has_no_keys(serves: Any):
-    server = serves(predict=three_scores)
-    with client_of(server) as client:
-        ranking = client.rank(USER, ITEMS)
-    assert ranking.keys == {}
-    with pytest.raises(InputError, match="which keys"):
-        ranking.top_keys(1)
 
 
 def requests_of(server: Any) -> Sequence[dict[str, Any]]:

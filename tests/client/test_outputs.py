@@ -74,6 +74,12 @@ def test_a_table_keeps_the_types_of_the_frame_even_if_nothing_was_ranked():
     assert empty.to_pandas(frame[:0]).columns.tolist() == ["kind", "n", "score"]
 
 
+def test_a_ranking_of_rows_has_no_keys():
+    assert RANKING.keys == {}
+    with pytest.raises(InputError, match="which keys"):
+        RANKING.top_keys(1)
+
+
 @pytest.mark.parametrize("named", ["probabilities[:, 1]", "probabilities[:,-1]"])
 def test_a_column_of_an_output_ranks(named: str):
     both = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]], np.float32)

@@ -113,8 +113,9 @@ def test_errors_that_pass_are_reported_and_change_nothing(serves: Any, code: str
 
     server = serves(predict=predict)
     with client_of(server) as client:
-        with pytest.raises(ServerError, match=code):
+        with pytest.raises(ServerError, match=code) as failed:
             client.rank(USER, ITEMS)
+        assert failed.value.attempts == 1
         client.rank(USER, ITEMS)
     assert forms(server) == ["late", "late"]
     assert server.count("GetModelMetadata") == 1

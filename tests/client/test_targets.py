@@ -23,26 +23,6 @@ def expanded(request: Any, rows: int = 3) -> dict[str, list[Any]]:
     }
 
 
-def test_the_user_is_one_row_and_the_items_are_three(schema: ModelSchema):
-    found = arrays(message(schema, Rows(ITEMS, USER), "columnar"))
-    assert {name: len(values) for name, values in found.items()} == {
-        "age": 1,
-        "city": 1,
-        "history": 1,
-        "history/length": 1,
-        "movie": 3,
-        "year": 3,
-        "genres": 3,
-        "genres/length": 3,
-        "vector": 3,
-    }
-    assert found["city"].tolist() == ["Łódź".encode()]
-    assert found["history"].tolist() == [[1, 2, 3]]
-    assert found["genres"].tolist() == [[b"Drama", b""], [b"", b""], [b"War", b"Noir"]]
-    assert found["genres/length"].tolist() == [1, 0, 2]
-    assert found["year"].tolist() == [2001.0, 1984.0, 1990.0]
-
-
 def test_every_target_says_the_same(schema: ModelSchema):
     said = [expanded(message(schema, Rows(ITEMS, USER), target)) for target in ALL]
     assert said[1:] == said[:-1]
@@ -98,16 +78,14 @@ def test_a_user_feature_that_differs_by_row_is_named_with_its_values(
     assert (raised.value.feature, raised.value.row) == (feature, 2)
 
 
-def test_rows_that_are_all_equal_still_say_how_many(schema: ModelSchema):
-    rows = [{**USER, **ITEMS[0]}] * 4
-    found = arrays(message(schema, Rows(rows), "columnar"))
+@pytest.mark.parametrize("target", ALL)
+@pytest.mark.parametrize("user", [None, {**USER, **ITEMS[0]}])
+def test_rows_that_are_all_equal_or_empty_still_say_how_many(
+    schema: ModelSchema, user: Any, target: Target
+):
+    rows = [{} if user else {**USER, **ITEMS[0]}] * 4
+    found = arrays(message(schema, Rows(rows, user), target))
     assert max(len(values) for values in found.values()) == 4
-
-
-def test_items_without_any_feature_still_say_how_many(schema: ModelSchema):
-    for target in ALL:
-        found = arrays(message(schema, Rows([{}] * 4, {**USER, **ITEMS[0]}), target))
-        assert max(len(values) for values in found.values()) == 4
 
 
 def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema):
@@ -121,17 +99,6 @@ def test_auto_leaves_the_late_signature_when_the_user_varies(schema: ModelSchema
 
 def examples(request: Any) -> Sequence[Any]:
     return [tf.train.Example.FromString(data) for data in arrays(request)["examples"].tolist()]
-
-
-def test_example_is_what_tensorflow_would_build(schema: ModelSchema):
-    request = message(schema, Rows(ITEMS, USER), "example")
-    assert request.model_spec.signature_name == "serving_default"
-    first = examples(request)[0].features.feature
-    assert first["age"].int64_list.value == [31]
-    assert first["city"].bytes_list.value == ["Łódź".encode()]
-    assert first["history"].int64_list.value == [1, 2, 3]
-    assert first["year"].float_list.value == [2001.0]
-    assert first["vector"].float_list.value == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("target", ALL)

@@ -7,16 +7,14 @@ import grpc
 import numpy as np
 import pytest
 from colcast.client import (
-    ChannelOptions,
     InputError,
     ModelSchema,
     RankingClient,
     ServerError,
 )
-from colcast.client.transport._deadline import Deadline
 from tensorflow_serving.apis import predict_pb2
 
-from .conftest import ITEMS, USER, client_of, metadata, scores, unavailable_until, without_late
+from .conftest import ITEMS, USER, client_of, metadata, scores, without_late
 
 
 def test_ranking_and_what_the_server_saw(serves: Any):
@@ -53,13 +51,6 @@ def test_metadata_says_what_the_model_has(serves: Any, schema: ModelSchema):
     np.testing.assert_array_equal(found.signature("columnar").defaults["year"], [1990.0])
 
 
-def test_unavailable_is_tried_again_within_the_deadline(serves: Any):
-    server = serves(predict=unavailable_until(4, lambda request, _: scores(request)))
-    with client_of(server) as client:
-        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
-    assert server.count("Predict") == 4
-
-
 def test_lasting_unavailability_is_reported_with_the_attempts(serves: Any):
     left: list[float] = []
 
@@ -77,15 +68,6 @@ def test_lasting_unavailability_is_reported_with_the_attempts(serves: Any):
     assert failed.value.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
     assert failed.value.attempts >= server.count("Predict") > 2
     assert left[-1] < left[0] < 0.6  # one deadline for all attempts; gRPC rounds it up
-
-
-@pytest.mark.parametrize("code", [grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL])
-def test_no_other_status_is_tried_again(serves: Any, code: Any):
-    server = serves(predict=lambda _, context: context.abort(code, "no"))
-    with client_of(server) as client, pytest.raises(ServerError) as failed:
-        client.rank(USER, ITEMS)
-    assert (failed.value.code, failed.value.attempts) == (code.name, 1)
-    assert server.count("Predict") == 1
 
 
 def test_the_deadline_covers_the_whole_call(serves: Any):
@@ -147,38 +129,8 @@ def test_a_call_without_time_is_refused(seconds: float):
         client.rank(USER, ITEMS, timeout_seconds=seconds)
 
 
-def test_several_addresses_share_the_calls_without_a_user(serves: Any):
-    servers = [serves() for _ in range(2)]
-    addresses = [f"localhost:{server.port}" for server in servers]
-    with RankingClient(addresses, "movies", timeout_seconds=120, affinity="off") as client:
-        while not all(server.count("Predict") for server in servers):
-            client.rank(USER, ITEMS)
-        before = [server.count("Predict") for server in servers]
-        for _ in range(10):
-            client.rank(USER, ITEMS)
-    assert [server.count("Predict") - had for server, had in zip(servers, before, strict=True)] == [
-        5,
-        5,
-    ]
-
-
-def test_gzip_is_asked_for_in_the_request(serves: Any):
-    server = serves()
-    channel = ChannelOptions(gzip=True)
-    with client_of(server, channel=channel) as client:
-        assert client.rank(USER, ITEMS).order.tolist() == [2, 1, 0]
-
-
 def test_a_closed_client_says_so():
     client = RankingClient("127.0.0.1:1", "movies")
     client.close()
     with pytest.raises(Exception, match="the client is closed"):
         client.rank(USER, ITEMS)
-
-
-def test_pauses_between_attempts_are_bounded():
-    deadline = Deadline(1000.0)
-    with deadline:
-        pauses = [deadline.pause_after(attempt) for attempt in (1, 5, 6, 1025, 10_000)]
-    bounds = [0.01, 0.16, 0.2, 0.2, 0.2]
-    assert pauses == [pytest.approx(bound, rel=0.21) for bound in bounds]
