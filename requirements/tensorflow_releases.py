@@ -1,4 +1,4 @@
-"""TensorFlow releases that the server's wheel has engines for (docs/versions.md, TensorFlow)."""
+"""TensorFlow releases that the server's wheel has engines for (docs/versions.md)."""
 
 RELEASES = ("2.20.0", "2.21.0")
 

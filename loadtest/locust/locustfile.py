@@ -127,7 +127,7 @@ def _meter(environment: Any) -> Meter:
     if meter is None:
         raise LookupError(
             f"{environment.host} is on another machine: give its Prometheus page, "
-            "--metrics http://HOST:PORT/monitoring/prometheus/metrics"
+            "--metrics http://HOST:REST_PORT/metrics"
         )
     return meter
 
