@@ -21,7 +21,7 @@ from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.graph._probe import Probe, fetchable
 from colcast.export.graph._signature import Signature, read_signature
 from colcast.export.rows import Fact, Walk
-from colcast.export.rows._independence import at_one_row, rows_of, shared
+from colcast.export.rows._independence import at_one_row, rows_of
 from colcast.export.trials._requests import (
     DrawRows,
     Requests,
@@ -106,7 +106,7 @@ def walk(
 ) -> Mapping[str, Fact]:
     """Applies the independence rule to a columnar signature; returns a fact for every tensor."""
     rows, known = {**signature.items, **signature.user}, session.graph
-    given = {**rows_of(rows, known), **shared(signature.shared, known)}
+    given = {**rows_of(rows, known), **rows_of(signature.shared, known, rows=None)}
     return Walk(graph, session, given).facts
 
 

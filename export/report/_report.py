@@ -124,7 +124,7 @@ class SignatureReport:
             "no_late": self.no_late,
             "exact": self.exact.to_json() if isinstance(self.exact, LateReport) else self.exact,
             "parts": self.stages.to_json() if self.stages else None,
-            "independence": {name: found.to_json() for name, found in self.independence.items()},
+            "independence": {k: dataclasses.asdict(v) for k, v in self.independence.items()},
             "costs": [dataclasses.asdict(cost) for cost in self.costs],
             "compiled": dataclasses.asdict(self.compiled) if self.compiled else None,
         }

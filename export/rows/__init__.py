@@ -7,14 +7,9 @@ contradict it. Every op belongs to a class, or it mixes rows and is refused by n
     _shapes    shapes, other shapes of the same entries, parts put together or taken out
     _lists     entries looked up or chosen, sparse and ragged tensors, segments of rows
 
-`_facts` has the lattice and the one invariant, which `Walk` checks after every op: a result that
-depends on rows has exactly one factor that counts rows, the slowest of its dimension. No number
-that fills a list's end is ever assumed to be harmless: what is reduced, contracted or moved over
-the width of a list names that list in `Fact.pads`, and `own_length` in the record.
-
-Lists of two features that a model combines entry by entry, such as ids and their weights, may have
-other lengths than each other in rows of a run whose sums are equal, so only a single user's are
-known to fit (see `paired`).
+`_facts` has the lattice and the one invariant, `checked` after every op. No number that fills a
+list's end is ever assumed to be harmless: what is reduced, contracted or moved over the width of a
+list names that list in `Fact.pads`, and in `own_length` in the record.
 
 Use: `Walk(graph, session, given).facts` has a fact for every tensor of a FlatGraph, computed from
 `given`, the facts about its inputs; `verdict(fact)` says whether it has one row per candidate, each

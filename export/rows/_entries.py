@@ -1,20 +1,10 @@
 """Ops that compute each entry from entries of its row: at its position, or over dimensions."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import tensorflow as tf
-from colcast.export.rows._facts import (
-    Axis,
-    Fact,
-    R,
-    dim,
-    flat,
-    has_rows,
-    mixed,
-    values,
-)
-from colcast.export.rows._op import Op, apart, broadcast, equal, fixed, require, rule
+from colcast.export.rows._facts import Fact, R, apart, dim, equal, fixed, flat, require, values
+from colcast.export.rows._op import Op, rule
 
 # Atan2 is missing: its vectorised kernel answers infinities otherwise than its scalar one. So are
 # convolutions: whether 0 of their padding meets an infinite weight, which makes it NaN, depends on
@@ -28,7 +18,7 @@ Expm1 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsPer
 FloorDiv FloorMod Greater GreaterEqual Inv Invert IsFinite IsInf IsNan LeakyRelu LeftShift Less
 LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr Maximum Minimum Mod Mul MulNoNan Ndtri
 Neg NotEqual Pow PreventGradient RealDiv Reciprocal RegexFullMatch RegexReplace Relu Relu6
-RightShift Rint Round Rsqrt SelectV2 Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square
+RightShift Rint Round Rsqrt Select SelectV2 Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Square
 SquaredDifference StaticRegexFullMatch StaticRegexReplace StringJoin StringLength StringLower
 StringStrip StringToHashBucket StringToHashBucketFast StringToHashBucketStrong StringToNumber
 StringUpper Sub Substr Tan Tanh TruncateDiv TruncateMod UnicodeScript UnicodeTranscode Xdivy Xlog1py
@@ -38,15 +28,14 @@ Xlogy
 
 @rule(*_ELEMENTS.split())
 def elementwise(op: Op) -> Fact:
+    shapes = [fact.axes for fact in op.ins]
     if op.type == "BiasAdd":
-        _channels_last(op)
+        require(op.attr("data_format") == b"NHWC", "channels are the second dimension")
+    if op.type == "Select" and len(shapes[0]) == 1:  # a vector that chooses whole rows
+        shapes[0] += ((),) * (len(shapes[1]) - 1)
     if op.type in ("AsString", "Pow") and op.operation.inputs[0].dtype.is_floating:
         require(op.type == "Pow" and op.value(1) is not None, "NaN has several results")
-    return _sizes(op) or _of_a_list(op) or values(op.ins, *broadcast(op, [f.axes for f in op.ins]))
-
-
-def _channels_last(op: Op) -> None:
-    require(op.attr("data_format") == b"NHWC", "channels are the second dimension")
+    return _sizes(op) or _of_a_list(op) or values(op.ins, *op.broadcast(shapes))
 
 
 def _sizes(op: Op) -> Fact | None:
@@ -99,22 +88,18 @@ def _of_a_list(op: Op) -> Fact | None:
     return None
 
 
-@rule("Identity", "StopGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault", "DeepCopy")
-@rule("IdentityN")
+@rule("Identity", "IdentityN", "StopGradient", "Snapshot", "EnsureShape", "PlaceholderWithDefault")
 def forward(op: Op) -> list[Fact]:
     return list(op.ins)
-
-
-_WHOLE = (tf.int32, tf.int64)
 
 
 @rule("Cast")
 def cast(op: Op) -> Fact:
     """Numbers that do not fit into a small integer are cast otherwise in vector registers."""
-    source, target = op.attr("SrcT"), op.attr("DstT")
-    if source in _WHOLE and target in _WHOLE:
+    source, target, whole = op.attr("SrcT"), op.attr("DstT"), (tf.int32, tf.int64)
+    if source in whole and target in whole:
         return op.ins[0]
-    small = source.is_floating and target.is_integer and target not in _WHOLE
+    small = source.is_floating and target.is_integer and target not in whole
     require(not small, f"numbers out of the range of {target.name} depend on their position")
     return values(op.ins, op.ins[0].axes)
 
@@ -134,34 +119,9 @@ def one_hot(op: Op) -> Fact:
     return values([op.ins[0], *op.ins[2:]], axes)
 
 
-@rule("Select")
-def select(op: Op) -> Fact:
-    """A vector of conditions chooses whole rows of inputs of a higher rank."""
-    chosen, one, other = (fact.axes for fact in op.ins)
-    if len(chosen) == 1:
-        chosen = (*chosen, *[()] * (len(one) - 1))
-    return values(op.ins, *broadcast(op, [one, other, chosen]))
-
-
-@rule("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-def batch_norm(op: Op) -> list[Fact]:
-    require(not op.attr("is_training"), "it normalises with statistics over rows")
-    _channels_last(op)
-    statistics = [mixed(f"a statistic of {op.name}")] * (len(op.operation.outputs) - 1)
-    return [values(op.ins[:1], op.ins[0].axes, fixed(op.ins[1:])), *statistics]
-
-
 @rule("ZerosLike", "OnesLike")
 def alike(op: Op) -> Fact:
-    (fact,) = op.ins
-    of_rows = has_rows(*fact.axes)
-    kind, same = "rows" if of_rows else "fixed", of_rows and not fact.pads
-    return Fact(kind, fact.axes, fact.pads, same=same)
-
-
-def reduced(fact: Fact, over: Iterable[Axis], axes: Iterable[Axis]) -> Fact:
-    """Values computed from all entries of some dimensions of their own row."""
-    return values([fact], axes, apart(*over))
+    return values([], op.ins[0].axes, op.ins[0].pads)
 
 
 @rule("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "EuclideanNorm")
@@ -175,7 +135,7 @@ def reduce(op: Op) -> Fact:
     if (op.type, role, fact.axes) == ("Max", "lengths", (R,)) and gone:
         return Fact("size", ((),) if keep else (), sizes=((f"longest:{name}",),))
     left = [() if n in gone else each for n, each in enumerate(fact.axes) if keep or n not in gone]
-    return reduced(fact, [fact.axes[number] for number in gone], left)
+    return values([fact], left, apart(*(fact.axes[number] for number in gone)))
 
 
 @rule("ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Cumsum", "Cumprod")
@@ -183,14 +143,13 @@ def along(op: Op) -> Fact:
     axes = list(op.ins[0].axes)
     number = op.axis(0, op.numbers(1)[0] if len(op.ins) > 1 else -1)
     over = axes.pop(number) if op.type.startswith("Arg") else axes[number]
-    return reduced(op.ins[0], [over], axes)
+    return values(op.ins[:1], axes, apart(over))
 
 
 @rule("TopKV2")
 def top_k(op: Op) -> list[Fact]:
     axes, size = op.ins[0].axes, op.size(1)
-    apart(size)
-    return [reduced(op.ins[0], axes[-1:], (*axes[:-1], size))] * 2
+    return [values(op.ins[:1], (*axes[:-1], size), apart(axes[-1], size))] * 2
 
 
 @rule("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
@@ -199,7 +158,7 @@ def product(op: Op) -> Fact:
     a, b = (fact.plain().axes for fact in op.ins)
     a = (*a[:-2], a[-1], a[-2]) if op.attr(turned[0]) else a
     b = (*b[:-2], b[-1], b[-2]) if op.attr(turned[1]) else b
-    batch, pads = broadcast(op, [a[:-2], b[:-2]])
+    batch, pads = op.broadcast([a[:-2], b[:-2]])
     return values(op.ins, (*batch, a[-2], b[-1]), pads | apart(a[-1], b[-2]))
 
 
@@ -207,8 +166,7 @@ def product(op: Op) -> Fact:
 def einsum(op: Op) -> Fact:
     left, arrow, right = op.attr("equation").decode().partition("->")
     require(arrow and "." not in left, "the equation has an ellipsis or no output")
-    sizes: dict[str, Axis] = {}
-    pads = frozenset[str]()
+    sizes, pads = dict[str, tuple[int | str, ...]](), frozenset[str]()
     for letters, fact in zip(left.split(","), op.ins, strict=True):
         require(len(set(letters)) == len(letters), "it takes a diagonal")
         for letter, each in zip(letters, fact.axes, strict=True):

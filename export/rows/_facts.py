@@ -23,14 +23,20 @@ Factor = int | str
 Axis = tuple[Factor, ...]
 Axes = tuple[Axis, ...]
 
-ROWS = "rows"
-R: Axis = (ROWS,)
+R: Axis = ("rows",)
 _STEP, _EXPR = "\x1f", "\x1e"  # in names of lists and widths; no feature's name has them
-_COUNT_ROWS = (ROWS, "elements:", "distinct:", "splits:")
+FILLED = "+"  # the step that adds an entry to each empty row
+UNSURE = " are equally long"
+_COUNT_ROWS = ("rows", "elements:", "distinct:", "splits:")
 
 
 class Mixes(Exception):
     """Rows may affect each other; the message says how."""
+
+
+def require(holds: object, why: str) -> None:
+    if not holds:
+        raise Mixes(why)
 
 
 @dataclass(frozen=True)
@@ -69,23 +75,17 @@ class Fact:
         return role, name
 
     def plain(self) -> "Fact":
-        """The fact of a tensor whose entries are used as values.
-
-        Raises:
-            Mixes: a position of a row, or the number of rows, would become a value.
-        """
+        """The fact of a tensor whose entries are used as values."""
         if self.kind == "size":
-            if None in self.sizes or has_rows(*self.sizes):
-                raise Mixes("the number of rows is used as a value")
+            known = None not in self.sizes and not has_rows(*self.sizes)
+            require(known, "the number of rows is used as a value")
             return Fact("fixed", self.axes, self.pads | lists_in(self.sizes))
-        if self.kind not in ("fixed", "rows"):
-            raise Mixes("the position of a row is used as a value")
+        require(self.kind in ("fixed", "rows"), "the position of a row is used as a value")
         return self
 
     def reshaped(self, axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> "Fact":
         """The fact of the same entries, in the same order, in other dimensions."""
-        if self.kind in ("indices", "size", "splits"):
-            raise Mixes("positions or sizes are reshaped")
+        require(self.kind not in ("indices", "size", "splits"), "positions or sizes are reshaped")
         return checked(replace(self, axes=tuple(axes), pads=self.pads | more))
 
     def moved(self, axes: Iterable[Axis], more: frozenset[str] = frozenset()) -> "Fact":
@@ -93,10 +93,6 @@ class Fact:
         if self.kind == "ids":
             return replace(self, axes=tuple(axes), pads=self.pads | more)
         return values([self], axes, more)
-
-
-def mixed(why: str) -> Fact:
-    return Fact("mixed", why=why)
 
 
 def declared(shape: Iterable[int | None], name: str) -> Fact:
@@ -155,23 +151,17 @@ def chosen(name: str, step: str) -> str:
     return f"{name}{_STEP}{step}"
 
 
-FILLED = "+"  # the step that adds an entry to each empty row
-
-
 def elements(name: str) -> Axis:
     return (f"elements:{name}",)
 
 
 def list_of(axis: Axis) -> str:
     """The list whose entries a dimension has; one of a name of its own for as many in each row."""
-    if axis and axis[0] == ROWS:
+    if axis[:1] == R:
         return "?" + "*".join(map(str, axis))
-    if len(axis) != 1 or not str(axis[0]).startswith("elements:"):
-        raise Mixes("it is unknown which list the entries belong to")
+    of_list = len(axis) == 1 and str(axis[0]).startswith("elements:")
+    require(of_list, "it is unknown which list the entries belong to")
     return str(axis[0]).removeprefix("elements:")
-
-
-UNSURE = " are equally long"
 
 
 def paired(one: Axis, other: Axis) -> frozenset[str]:
@@ -179,33 +169,23 @@ def paired(one: Axis, other: Axis) -> frozenset[str]:
 
     The same steps chose them from two features, which must be equally long in every row. For a
     single user they are, or the model fails; in a run of several rows the sums may be equal.
-
-    Raises:
-        Mixes: they may belong to different rows.
     """
     found = [name.partition(":")[2] for name in names([one, other]) if name[:9] == "elements:"]
-    if len({name.partition(_STEP)[0] for name in found}) < 2:
-        raise Mixes("different rows meet")
+    require(len({name.partition(_STEP)[0] for name in found}) > 1, "different rows meet")
     (a, *steps), (b, *more) = (name.split(_STEP) for name in found)
     unsure = f"cannot tell whether {a.lstrip('?')} and {b.lstrip('?')}{UNSURE}"
-    if len(one) != 1 or len(other) != 1 or "?" in a[0] + b[0] or steps != more:
-        raise Mixes(unsure)
+    require(len(one) == len(other) == 1 and "?" not in a[0] + b[0] and steps == more, unsure)
     return frozenset([f"?{unsure}"])
 
 
 def checked(fact: Fact) -> Fact:
-    """The invariant: rows are the slowest factor of exactly one dimension, of none if "fixed".
-
-    Raises:
-        Mixes: it does not hold.
-    """
+    """Demands the invariant: rows are the slowest factor of one dimension, of none if "fixed"."""
     if fact.kind in ("size", "mixed"):
         return fact
     marks = [[has_rows((factor,)) for factor in each] for each in fact.axes]
-    if sum(map(sum, marks)) > 1 or any(any(each[1:]) for each in marks):
-        raise Mixes("every row meets every other, or rows are not a dimension's slowest factor")
-    if any(map(any, marks)) == (fact.kind == "fixed"):
-        raise Mixes("it depends on rows but has none")
+    slowest = sum(map(sum, marks)) < 2 and not any(any(each[1:]) for each in marks)
+    require(slowest, "every row meets every other, or rows are not a dimension's slowest factor")
+    require(any(map(any, marks)) != (fact.kind == "fixed"), "it depends on rows but has none")
     return fact
 
 
@@ -217,8 +197,7 @@ def verdict(fact: Fact) -> tuple[bool, tuple[str, ...] | str]:
     """
     if fact.kind == "mixed":
         return False, fact.why
-    one_each = fact.axes and fact.axes[0] == R and not has_rows(*fact.axes[1:])
-    if fact.kind != "rows" or not one_each:
+    if fact.kind != "rows" or fact.axes[:1] != (R,):
         return False, f"it does not have one row of values per candidate: {fact.kind} {fact.axes}"
     lists = sorted(fact.pads | lists_in(fact.axes))
     if made := [name[1:] for name in lists if name.startswith("?")]:
@@ -234,3 +213,32 @@ def values(facts: Iterable[Fact], axes: Iterable[Axis], more: frozenset[str] = f
     of_rows = any(fact.kind == "rows" for fact in facts) or has_rows(*axes)
     same = of_rows and not pads and all(fact.kind == "fixed" or fact.same for fact in facts)
     return checked(Fact("rows" if of_rows else "fixed", axes, pads, same=same))
+
+
+def apart(*axes: Axis | None) -> frozenset[str]:
+    """Demands dimensions without rows; returns the lists that determine them."""
+    require(not has_rows(*axes), "it works along rows, so it combines or moves them")
+    return lists_in(axes)
+
+
+def fixed(facts: Iterable[Fact]) -> frozenset[str]:
+    """Demands values that no row affects; returns lists that may."""
+    facts = [fact.plain() for fact in facts]
+    require(all(fact.kind == "fixed" for fact in facts), "one row's value affects other rows")
+    return frozenset[str]().union(*(fact.pads for fact in facts))
+
+
+def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
+    """The size of two dimensions that TensorFlow demands to be equal, and lists that decide it."""
+    if one == other:
+        return one, frozenset()
+    if has_rows(one, other):
+        return one, paired(one, other)
+    known = other if names([one]) and not names([other]) else one
+    return known, lists_in([one, other])
+
+
+def count(axis: Axis) -> int:
+    """A size that is a number."""
+    require(not names([axis]), "the size of a dimension is unknown before a run")
+    return int(flat([axis])[0]) if axis else 1

@@ -1,17 +1,15 @@
 """Decides whether a signature's requests may be joined, split or cached."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
-from colcast.export.rows._facts import UNSURE, Axis, Fact, R, declared, dim, mixed, verdict
+from colcast.export.rows._facts import UNSURE, Axis, Fact, R, declared, dim, verdict
 from colcast.export.rows._walk import Walk
-
-_LENGTH = "/length"
 
 
 @dataclass(frozen=True)
@@ -19,9 +17,8 @@ class Independence:
     """How the rows of a signature may be batched and cached.
 
     Attributes:
-        rows: whether every output has one row for each row of the signature's domain, and each
-            output row depends on that row alone. Rows of other requests may then be in the same
-            run.
+        rows: whether every output has one row for each row of the signature's domain, which depends
+            on that row alone. Rows of other requests may then be in the same run.
         why_not: the op that mixes rows, or what is wrong with an output; "" if `rows`.
         own_length: list features whose longest list in a run affects results. Requests may share a
             run, and rows a state, only if their longest lists have the same length. For a feature
@@ -32,17 +29,8 @@ class Independence:
     why_not: str = ""
     own_length: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """The values recorded in colcast.json."""
-        return {**asdict(self), "own_length": list(self.own_length)}
-
     def and_run(self, alike: bool | None) -> "Independence":
-        """Returns this finding, or a negative one if runs contradicted or could not confirm it.
-
-        Args:
-            alike: whether rows scored separately got the same scores; None if no run could show
-                that.
-        """
+        """This finding, unless rows scored separately got other scores, or (None) no run showed."""
         if not self.rows or alike:
             return self
         shown = "was not tried: the model refuses rows" if alike is None else "changed scores"
@@ -50,39 +38,30 @@ class Independence:
 
 
 def rows_of(
-    columns: Mapping[str, str], graph: tf.Graph, *, rows: Axis = R, lists: bool = True
+    columns: Mapping[str, str], graph: tf.Graph, *, rows: Axis | None = R, lists: bool = True
 ) -> dict[str, Fact]:
-    """Facts about columns that have one row per row of the run, by tensor.
+    """Facts about columns by tensor, from tensors by column.
 
-    Args:
-        columns: tensors by column name.
-        graph: the graph with the tensors.
-        rows: the dimension of rows; () for the columns of one user.
-        lists: whether columns of unknown width are lists. Otherwise rows share a run only if their
-            columns have the same width, as for states.
+    `rows` is the first dimension: () for the columns of one user, None for inputs that have no rows
+    and are the same in every run. Unless columns of unknown width are `lists`, rows share a run
+    only if they have the same width, as states do.
     """
-    found = shared(columns, graph)
-    for name, tensor in columns.items():
-        if found[tensor].kind == "mixed":
-            continue
-        inner = list(found[tensor].axes[1:])
-        if lists and rows and graph.get_tensor_by_name(tensor).shape[1:2] == [None]:
-            inner[0] = (f"longest:{name}",)
-        # The column may hold a list's lengths; the converter's nodes tell whether it does.
-        of = name.removesuffix(_LENGTH)
-        role = f"counts:{of}" if lists and of != name and of in columns else None
-        found[tensor] = Fact("rows" if rows else "fixed", (rows, *inner), of=role)
-    return found
-
-
-def shared(columns: Mapping[str, str], graph: tf.Graph) -> dict[str, Fact]:
-    """Facts about columns that are the same in every run, by tensor."""
     found = {}
     for name, tensor in columns.items():
         shape = graph.get_tensor_by_name(tensor).shape
-        found[tensor] = mixed(f"the rank of {name!r} is unknown")
-        if shape.rank is not None:
-            found[tensor] = declared(shape, f"column {name}")
+        if shape.rank is None:
+            found[tensor] = Fact("mixed", why=f"the rank of {name!r} is unknown")
+            continue
+        found[tensor] = declared(shape, f"column {name}")
+        if rows is None:
+            continue
+        inner = list(found[tensor].axes[1:])
+        if lists and rows and shape[1:2] == [None]:
+            inner[0] = (f"longest:{name}",)
+        # The column may hold a list's lengths; the converter's nodes tell whether it does.
+        of = name.removesuffix("/length")
+        role = f"counts:{of}" if lists and of != name and of in columns else None
+        found[tensor] = Fact("rows" if rows else "fixed", (rows, *inner), of=role)
     return found
 
 
@@ -115,20 +94,15 @@ def candidates(
     signature: Signature,
     user: Mapping[str, Fact] = MappingProxyType({}),
 ) -> Independence:
-    """Applies the rule to the candidates of a signature.
+    """Applies the rule to the candidates of a signature of a MetaGraphDef.
 
     Candidates share a run only if they have the same user, so user inputs have one row, and the
-    user's lists one length. In a columnar signature, all columns have one row per candidate.
-
-    Args:
-        meta_graph: the MetaGraphDef with the signature.
-        session: an initialised session with its nodes.
-        signature: the signature.
-        user: facts about tensors that are computed from the user's single row.
+    user's lists one length. In a columnar signature, all columns have one row per candidate. `user`
+    has facts about tensors that are computed from the user's single row.
     """
-    graph = session.graph
-    of_items, of_user = rows_of(signature.items, graph), rows_of(signature.user, graph, rows=())
-    given = {**user, **of_items, **of_user, **shared(signature.shared, graph)}
+    graph, given = session.graph, dict(user)
+    for columns, rows in ((signature.items, R), (signature.user, ()), (signature.shared, None)):
+        given |= rows_of(columns, graph, rows=rows)
     tensors = [*signature.outputs.values(), *signature.inputs.values()]
     found = judge(Walk(FlatGraph(meta_graph, tensors), session, given).facts, signature.outputs)
     own = tuple(name for name in found.own_length if name not in signature.user)

@@ -3,26 +3,32 @@
 from dataclasses import replace
 
 import tensorflow as tf
-from colcast.export.rows._entries import reduced
 from colcast.export.rows._facts import (
     FILLED,
     Axis,
     Fact,
     R,
+    apart,
     chosen,
+    count,
     declared,
     derived,
     dim,
     elements,
+    equal,
+    fixed,
     flat,
     has_rows,
     list_of,
     lists_in,
     names,
+    require,
     values,
 )
-from colcast.export.rows._op import Op, apart, count, equal, fixed, require, rule
+from colcast.export.rows._op import Op, rule
 from colcast.export.rows._shapes import sizes
+
+_SORTED = "sorted by"
 
 
 def _into(ids: Fact, axis: Axis) -> frozenset[str]:
@@ -80,7 +86,7 @@ def search(op: Op) -> Fact:
     return values(op.ins, wanted, apart(*found[1:]) | equal(found[0], wanted[0])[1])
 
 
-@rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+@rule("Unique", "UniqueV2")
 def unique(op: Op) -> list[Fact]:
     """Each distinct value, which belongs to all rows that have it; -0 and 0 would be one value."""
     fact = op.ins[0].plain()
@@ -89,18 +95,18 @@ def unique(op: Op) -> list[Fact]:
     of_rows = len(fact.axes) == 1 and has_rows(*fact.axes)
     require(of_rows, "it finds distinct values in several dimensions")
     distinct: Axis = (f"distinct:{op.name}",)
-    made = [Fact("rows", (distinct,), fact.pads), Fact("ids", fact.axes, fact.pads, of=distinct)]
-    counts = Fact("mixed", why=f"it counts the rows of each value ({op.type} {op.name})")
-    return [*made, counts][: len(op.operation.outputs)]
+    index = Fact("ids", fact.axes, fact.pads, of=distinct)
+    return [Fact("rows", (distinct,), fact.pads), index]
 
 
 @rule("Where")
 def where(op: Op) -> Fact:
     """The positions of entries that a mask chooses."""
     fact = op.ins[0].plain()
-    into, step = fact.axes[0], op.origins[0]
-    pads = fact.pads | lists_in(fact.axes)
-    rank = dim(len(fact.axes))
+    into, rank, origin = fact.axes[0], dim(len(fact.axes)), op.operation.inputs[0]
+    while origin.op.type in ("Identity", "Reshape", "Snapshot", "StopGradient"):
+        origin = origin.op.inputs[0]
+    step, pads = origin.name, fact.pads | lists_in(fact.axes)
     if fact.kind == "fixed":
         lists = [(f"longest:{name}",) for name in pads]
         return Fact("fixed", (op.derived(lists), rank), pads)
@@ -155,12 +161,9 @@ def sparse_reshape(op: Op) -> list[Fact]:
     fact, before, wanted = op.ins[0], op.entries(1), op.entries(2)
     same = [a if b is None else b for a, b in zip(before, wanted, strict=True)]
     two = fact.kind == "indices" and len(wanted) == 2 and wanted.count(None) < 2
-    require(two and before == same, "lists of different rows are merged, or get another width")
-    require(before[0] == R, "it is unknown which rows the positions belong to")
+    same_rows = two and before == same and before[0] == R
+    require(same_rows, "lists of different rows are merged, or get another width")
     return [fact, sizes(before)]
-
-
-_SORTED = "sorted by"
 
 
 @rule("SparseReorder")
@@ -205,14 +208,6 @@ def sparse_mat_mul(op: Op) -> Fact:
     require(not op.attr("adjoint_a") and not op.attr("adjoint_b"), "rows are summed")
     table = op.ins[3]
     return values([held], (R, *table.axes[1:]), fixed([table]) | lists_in(table.axes[:1]))
-
-
-@rule("SparseReduceSum", "SparseReduceMax")
-def sparse_reduce(op: Op) -> Fact:
-    _, held, found = _sparse(op, 0, 1, 2)
-    in_rows = [number % 2 for number in op.numbers(3)] == [1] and len(found) == 2
-    require(in_rows, "it reduces over rows")
-    return values([held], (R, *[()] * op.attr("keep_dims")))
 
 
 @rule("SparseCross", "SparseCrossV2", "SparseCrossHashed")
@@ -277,7 +272,7 @@ def count_values(op: Op) -> Fact:
     ids, _, weights = op.ins
     require(weights.axes == ((0,),), "counts are weighted")
     require(len(ids.plain().axes) == 2, "values of all rows are counted")
-    return reduced(ids, ids.axes[1:], (ids.axes[0], op.size(1)))
+    return values([ids], (ids.axes[0], op.size(1)), apart(ids.axes[1]))
 
 
 @rule("RaggedTensorToTensor")

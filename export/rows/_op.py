@@ -1,23 +1,11 @@
-"""The table of rules, the node that a rule gets, and checks and dimensions that rules share."""
+"""The table of rules, and the node that a rule gets."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from colcast.export.rows._facts import (
-    Axes,
-    Axis,
-    Fact,
-    Mixes,
-    derived,
-    dim,
-    flat,
-    has_rows,
-    lists_in,
-    names,
-    paired,
-)
+from colcast.export.rows._facts import Axis, Fact, derived, dim, equal, has_rows, names, require
 
 
 @dataclass(frozen=True)
@@ -25,24 +13,17 @@ class Op:
     """A node.
 
     Attributes:
+        name, type: its name and its op.
         operation: the tf.Operation.
         ins: the facts about its inputs.
         value: returns an input's numbers if they are the same in every run; else None.
-        origins: for each input, the tensor that it has the entries of, in the same order.
     """
 
+    name: str
+    type: str
     operation: Any
     ins: Sequence[Fact]
     value: Callable[[int], Any]
-    origins: Sequence[str]
-
-    @property
-    def name(self) -> str:
-        return str(self.operation.name)
-
-    @property
-    def type(self) -> str:
-        return str(self.operation.type)
 
     def attr(self, name: str) -> Any:
         return self.operation.get_attr(name)
@@ -75,6 +56,19 @@ class Op:
         """A size that this op computes from these dimensions only."""
         return derived(axes, f"{self.name}/{number}")
 
+    def broadcast(self, shapes: Iterable[Sequence[Axis]]) -> tuple[Sequence[Axis], frozenset[str]]:
+        """The dimensions after those of size 1 are repeated, and lists that may decide which."""
+        made, pads = list[Axis](), frozenset[str]()  # the last dimension first
+        for axes in shapes:
+            for number, b in enumerate(reversed(axes)):
+                made += [()] * (number == len(made))
+                a = made[number]
+                made[number], more = equal(a or b, b or a)
+                if a != b and names([a]) and names([b]) and not has_rows(a):
+                    made[number] = self.derived([a, b], number)  # either may be 1
+                pads |= more
+        return tuple(reversed(made)), pads
+
 
 Rule = Callable[[Op], "Fact | list[Fact]"]
 RULES: dict[str, Rule] = {}
@@ -89,51 +83,3 @@ def rule(*types: str) -> Callable[[Rule], Rule]:
         return function
 
     return register
-
-
-def require(holds: object, why: str) -> None:
-    if not holds:
-        raise Mixes(why)
-
-
-def apart(*axes: Axis | None) -> frozenset[str]:
-    """Demands dimensions without rows; returns the lists that determine them."""
-    require(not has_rows(*axes), "it works along rows, so it combines or moves them")
-    return lists_in(axes)
-
-
-def fixed(facts: Iterable[Fact]) -> frozenset[str]:
-    """Demands values that no row affects; returns lists that may."""
-    facts = [fact.plain() for fact in facts]
-    require(all(fact.kind == "fixed" for fact in facts), "one row's value affects other rows")
-    return frozenset[str]().union(*(fact.pads for fact in facts))
-
-
-def equal(one: Axis, other: Axis) -> tuple[Axis, frozenset[str]]:
-    """The size of two dimensions that TensorFlow demands to be equal, and lists that decide it."""
-    if one == other:
-        return one, frozenset()
-    if has_rows(one) or has_rows(other):
-        return one, paired(one, other)
-    known = other if names([one]) and not names([other]) else one
-    return known, lists_in([one, other])
-
-
-def broadcast(op: Op, shapes: Iterable[Axes]) -> tuple[Axes, frozenset[str]]:
-    """The dimensions of an op that repeats those of size 1, and lists that may decide which."""
-    made, pads = list[Axis](), frozenset[str]()  # the last dimension first
-    for axes in shapes:
-        for number, b in enumerate(reversed(axes)):
-            made += [()] * (number == len(made))
-            a = made[number]
-            made[number], more = equal(a or b, b or a)
-            if a != b and names([a]) and names([b]) and not has_rows(a):
-                made[number] = op.derived([a, b], number)  # either may be 1
-            pads |= more
-    return tuple(reversed(made)), pads
-
-
-def count(axis: Axis) -> int:
-    """A size that is a number."""
-    require(not names([axis]), "the size of a dimension is unknown before a run")
-    return int(flat([axis])[0]) if axis else 1

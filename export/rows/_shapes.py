@@ -5,20 +5,24 @@ from dataclasses import replace
 
 import numpy as np
 from colcast.export.rows._facts import (
-    Axes,
     Axis,
     Fact,
     Factor,
     R,
+    apart,
+    count,
     derived,
     dim,
+    equal,
+    fixed,
     flat,
     has_rows,
     lists_in,
     names,
+    require,
     values,
 )
-from colcast.export.rows._op import Op, apart, count, equal, fixed, require, rule
+from colcast.export.rows._op import Op, rule
 
 
 @rule("Shape", "ShapeN")
@@ -35,36 +39,27 @@ def reshape(op: Op) -> Fact:
     fact, wanted = op.ins[0], op.entries(1)
     if fact.kind == "size" and len(wanted) < 2:
         return replace(fact, axes=(dim(len(fact.sizes)),) if wanted else ())
-    made, pads = regrouped(flat(fact.axes), wanted)
-    return fact.reshaped(made, pads | within(made))
-
-
-def within(axes: Sequence[Axis]) -> frozenset[str]:
-    """Lists whose width moves entries of these dimensions: not the slowest factors."""
-    return lists_in(each[1:] for each in axes if not has_rows(each))
-
-
-def regrouped(
-    factors: Sequence[Factor], wanted: Sequence[Axis | None]
-) -> tuple[Axes, frozenset[str]]:
-    """Groups the factors of a tensor into the wanted dimensions; None is what remains.
-
-    Returns the dimensions, and lists whose width moves entries. The order of the factors must show
-    that each entry keeps its row.
-    """
-    require(list(wanted).count(None) < 2, "several sizes are unknown")
-    rest = list(dim(*factors))
+    require(wanted.count(None) < 2, "several sizes are unknown")
+    rest = list(dim(*flat(fact.axes)))
     rows = next((n + 1 for n, factor in enumerate(rest) if has_rows((factor,))), len(rest))
     if None not in wanted and any(str(factor)[0] == "?" for factor in rest[rows:]):
         others = list(dim(*flat(wanted)))
         if others[:rows] == rest[:rows] and not has_rows(tuple(others[rows:])):
             # Each row has as many entries as before, in their order.
-            return tuple(each or () for each in wanted), lists_in([(*rest[rows:], *others)])
+            made = [each or () for each in wanted]
+            return fact.reshaped(made, lists_in([(*rest[rows:], *others)]) | within(made))
+    # The order of the factors must show that each entry keeps its row.
     at = [*wanted, None].index(None)
     rest = _behind(flat(wanted[:at]), rest)
     rest = _behind(flat(wanted[at:])[::-1], rest[::-1])[::-1]
     require(None in wanted or not rest, "the rows of entries are unknown")
-    return tuple(dim(*rest) if each is None else each for each in wanted), frozenset()
+    made = [dim(*rest) if each is None else each for each in wanted]
+    return fact.reshaped(made, within(made))
+
+
+def within(axes: Sequence[Axis]) -> frozenset[str]:
+    """Lists whose width moves entries of these dimensions: not the slowest factors."""
+    return lists_in(each[1:] for each in axes if not has_rows(each))
 
 
 def _behind(wanted: Sequence[Factor], factors: Sequence[Factor]) -> list[Factor]:
@@ -94,11 +89,8 @@ def squeeze(op: Op) -> Fact:
     gone = {op.axis(0, number) for number in op.attr("squeeze_dims")}
     if fact.kind == "size" and len(fact.sizes) == 1:
         return replace(fact, axes=())
-    why = "which dimensions it drops depends on the run: it has no `axis`"
-    require(gone or not names(fact.axes), why)
-    gone = gone or {number for number, each in enumerate(fact.axes) if not each}
-    ones = not any(fact.axes[number] for number in gone)
-    require(ones, "a dimension that may be larger than 1 is dropped")
+    require(gone, "which dimensions it drops depends on the run: it has no `axis`")
+    require(not any(fact.axes[n] for n in gone), "a dimension that may be larger than 1 is dropped")
     return fact.reshaped(each for number, each in enumerate(fact.axes) if number not in gone)
 
 
@@ -175,21 +167,18 @@ def slice_(op: Op) -> Fact:
 
 @rule("StridedSlice")
 def strided_slice(op: Op) -> Fact:
-    begin, end, step = _bounds(op, 1), _bounds(op, 2), op.numbers(3)
+    def has(mask: str) -> bool:
+        return bool(op.attr(f"{mask}_mask") >> len(parts) & 1)
+
     parts = list[_Part]()
-    for place, (start, stop) in enumerate(zip(begin, end, strict=True)):
-
-        def has(mask: str, place: int = place) -> bool:
-            return bool(op.attr(f"{mask}_mask") >> place & 1)
-
+    for start, stop, step in zip(_bounds(op, 1), _bounds(op, 2), op.numbers(3), strict=True):
         if has("ellipsis") or has("new_axis"):
             parts.append(_REST if has("ellipsis") else _NEW)
         elif has("shrink_axis"):
             require(isinstance(start, int), "the position of an entry depends on the run")
             parts.append(start)  # type: ignore[arg-type]
         else:
-            start, stop = None if has("begin") else start, None if has("end") else stop
-            parts.append((start, stop, step[place]))
+            parts.append((None if has("begin") else start, None if has("end") else stop, step))
     return _sliced(op, parts)
 
 
@@ -207,8 +196,13 @@ def _sliced(op: Op, parts: list[_Part], index: int = 0) -> Fact:
     at = [*parts, _REST].index(_REST)
     parts = [*parts[:at], *rest, *parts[at + 1 :]]
     if fact.kind in ("size", "splits"):
-        require(len(parts) == 1 and parts[0] != _NEW, "sizes are reshaped")
-        return (_of_sizes if fact.kind == "size" else _of_splits)(fact, parts[0])
+        (part,) = parts
+        require(part != _NEW, "sizes are reshaped")
+        if fact.kind == "splits":
+            return _of_splits(fact, part)
+        if isinstance(part, int):
+            return Fact("size", sizes=(fact.sizes[part],))
+        return sizes(fact.sizes[slice(*part)])
     if fact.kind == "indices":
         require(len(parts) == 2 and parts[0] in (_WHOLE, (0, fact.axes[0], 1)), "a row is sliced")
         return _columns(fact, parts[1])
@@ -223,12 +217,6 @@ def _sliced(op: Op, parts: list[_Part], index: int = 0) -> Fact:
             made.append(kept)
             pads |= more
     return fact.moved(made, pads)
-
-
-def _of_sizes(fact: Fact, part: _Part) -> Fact:
-    if isinstance(part, int):
-        return Fact("size", sizes=(fact.sizes[part],))
-    return sizes(fact.sizes[slice(*part)])
 
 
 def _of_splits(fact: Fact, part: _Part) -> Fact:

@@ -15,16 +15,16 @@ from colcast.export.rows._facts import (
     Mixes,
     R,
     checked,
+    count,
     declared,
     has_rows,
     lists_in,
-    mixed,
     names,
+    require,
 )
 from colcast.export.rows._lists import handed_over
-from colcast.export.rows._op import RULES, Op, count, require
+from colcast.export.rows._op import RULES, Op
 
-_SAME_ENTRIES = ("Identity", "Reshape", "Snapshot", "StopGradient")
 # What the converter writes for a list, and what a late graph writes to repeat it for each row.
 _REPEATED = ("BroadcastTo", "Mul", "Tile")
 _CONVERTERS = (
@@ -43,27 +43,19 @@ class Walk:
     def __init__(
         self, graph: FlatGraph, session: tf.compat.v1.Session, given: Mapping[str, Fact]
     ) -> None:
-        """Walks the graph.
+        """Walks the graph, whose nodes the session has, from facts about its inputs.
 
-        Args:
-            graph: the nodes.
-            session: a session with the nodes.
-            given: facts about the inputs, by tensor. `of="counts:f"` marks the column with the
-                lengths of list feature f, `of="counts:?f"` a state of it.
+        In `given`, `of="counts:f"` marks the column with the lengths of list feature f, and
+        `of="counts:?f"` a state of it.
         """
         self.facts: dict[str, Fact] = dict(given)
-        self._session = session
+        self._nodes, self._session = graph.nodes, session
         self._known: set[str] = set()  # tensors with the same numbers in every run
-        self._origins: dict[str, str] = {}
-        # For each node the lists whose lengths decide its output; also "" if anything else does.
-        self._counted: dict[str, set[str]] = {}
         weights = computed_from_weights(graph)
         for name, node in graph.nodes.items():
-            sources, tensor = data_inputs(node), f"{name}:0"
-            if tensor in given:
-                role, counted = given[tensor].role
-                self._counted[name] = {counted} if role == "counts" else self._follow(node)
+            if f"{name}:0" in given:
                 continue
+            sources = data_inputs(node)
             unsteady = node.op not in RULES and is_unsteady(node, graph)
             operation = session.graph.get_operation_by_name(name)
             steady = node.op != "Placeholder" and not unsteady and name not in weights
@@ -71,32 +63,30 @@ class Walk:
                 self._known.update(tensor.name for tensor in operation.outputs)
             made = self._made(node, operation, sources, unsteady)
             self.facts |= zip((tensor.name for tensor in operation.outputs), made, strict=True)
-            self._counted[name] = self._follow(node)
-            if node.op in _SAME_ENTRIES:
-                self._origins[tensor] = self._origins.get(sources[0], sources[0])
 
-    def _follow(self, node: NodeDef) -> set[str]:
-        """The lists whose lengths decide a node's output; with "" unless exporters write its op."""
+    def _counted(self, tensor: str) -> set[str]:
+        """The lists whose lengths decide a tensor; with "" unless exporters write all its ops."""
+        fact, node = self.facts[tensor], self._nodes[producer(tensor)]
+        role, name = fact.role
+        if role == "counts" or fact.sizes == (R,):
+            return {name} if role else set()
         sources = data_inputs(node)
-        of_rows = node.op == "GatherV2" and self.facts[f"{node.name}:0"].kind == "rows"
-        of_rows = of_rows and self.facts[sources[1]].kind == "ids"
-        if of_rows or node.op in _REPEATED:
-            return self._counts(sources[:1])
-        return self._counts(sources) if node.op in _CONVERTERS else {""}
-
-    def _counts(self, tensors: Sequence[str]) -> set[str]:
-        of_run = {tensor for tensor in tensors if self.facts[tensor].sizes == (R,)}
-        return set().union(*(self._counted[producer(t)] for t in tensors if t not in of_run))
+        of_rows = fact.kind == "rows" and node.op == "GatherV2"
+        if node.op in _REPEATED or (of_rows and self.facts[sources[1]].kind == "ids"):
+            sources = sources[:1]
+        elif node.op not in _CONVERTERS:
+            return {""}
+        return set().union(*map(self._counted, sources))
 
     def _made(
         self, node: NodeDef, operation: Any, sources: Sequence[str], unsteady: bool
     ) -> list[Fact]:
-        ins = [self.facts.get(s, mixed(f"{s} is read before it is known")) for s in sources]
-        origins = [self._origins.get(source, source) for source in sources]
-        op = Op(operation, ins, lambda index: self._value(sources[index]), origins)
+        unknown = Fact("mixed", why="it reads what a later op of a loop makes")
+        ins = [self.facts.get(source, unknown) for source in sources]
+        op = Op(node.name, node.op, operation, ins, lambda index: self._value(sources[index]))
         try:
             require(not unsteady, "its output differs between runs")
-            made = [_named(checked(fact), op) for fact in self._by_class(op, node)]
+            made = [_named(checked(fact), op) for fact in self._by_class(op, node, sources)]
             for fact, tensor in zip(made, operation.outputs, strict=True):
                 fits = fact.kind == "mixed" or tensor.shape.rank in (None, len(fact.axes))
                 require(fits, "the rule has its dimensions wrong")
@@ -105,9 +95,9 @@ class Walk:
             why = str(error)
         except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
             why = f"its inputs do not fit together: {error}"
-        return [mixed(f"{why} ({node.op} {node.name})")] * len(operation.outputs)
+        return [Fact("mixed", why=f"{why} ({op.type} {op.name})")] * len(operation.outputs)
 
-    def _by_class(self, op: Op, node: NodeDef) -> Sequence[Fact]:
+    def _by_class(self, op: Op, node: NodeDef, sources: Sequence[str]) -> Sequence[Fact]:
         require(node.op not in ("Merge", "RefMerge"), "rows may decide which branch it takes")
         free = all(_is_free(fact) for fact in op.ins) and node.op != "Placeholder"
         shapes = self._declared(op) if free else []
@@ -116,7 +106,7 @@ class Walk:
             return shapes
         if LIST_ROLE in node.attr and not free:
             role, _, name = node.attr[LIST_ROLE].s.decode().partition(":")
-            counted = self._counts(data_inputs(node))
+            counted = set[str]().union(*map(self._counted, sources))
             of_columns = counted in ({name}, {f"?{name}"})
             require(of_columns, f"list {name} is not made from its columns")
             return [handed_over(role, *counted)]

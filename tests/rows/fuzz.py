@@ -8,13 +8,13 @@ and with other weights. Lists that the rule names are equally long in all runs t
 import argparse
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from colcast.export.graph._nodes import FlatGraph
+from colcast.export.graph._nodes import FlatGraph, producer
 from colcast.export.rows import Walk, verdict
 from colcast.export.rows._independence import rows_of
 from tensorflow.core.protobuf.config_pb2 import CallableOptions
@@ -28,6 +28,7 @@ from .random_graphs import (
     Row,
     Slot,
     columns_of,
+    computed,
     draw_row,
     draw_user,
     in_graph,
@@ -36,9 +37,11 @@ from .random_graphs import (
 )
 
 v1 = tf.compat.v1
+Verdict = tuple[bool, tuple[str, ...] | str]
 _TOGETHER = 10  # programs that share a graph, which costs more than its tensors
 _NORMAL = 5
 _TOLERANCE = 2e-4
+_LIKE = {"paired": "ids"}  # a list that is always as long as another
 _CONFIG = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
 _CONFIG.graph_options.rewrite_options.disable_meta_optimizer = True
 _CONFIG.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
@@ -52,6 +55,7 @@ class Tally:
         unsound: a report of each tensor whose rows are not independent.
         failed: messages of runs that failed although others of the same rows did not.
         unstable: tensors that change as much with tiny changes of their inputs.
+        ops: types of ops whose outputs the rule knows to depend on rows in some way.
     """
 
     graphs: int = 0
@@ -64,6 +68,7 @@ class Tally:
     unstable: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     unsound: list[str] = field(default_factory=list)
+    ops: set[str] = field(default_factory=set)
     why: Counter[str] = field(default_factory=Counter)
 
     def line(self) -> str:
@@ -121,16 +126,22 @@ class Rows:
         yield [shuffled[n] for n in draw.permutation(len(shuffled))]
 
 
-def fuzz(seeds: Sequence[int], tally: Tally, given: Sequence[Sequence[str]] = ()) -> None:
-    """Checks one program for each seed, a random one or of `given` steps; they share a graph."""
+def fuzz(
+    seeds: Sequence[int], tally: Tally, given: Sequence[str | Callable[[Env], Any]] = ()
+) -> list[Verdict]:
+    """Checks one program for each seed, a random one or one of `given`; they share a graph.
+
+    Returns the verdicts on the programs' last tensors.
+    """
     drawn = Rows.drawn(np.random.default_rng(seeds[0]), hostile=False)
-    example = drawn.columns(drawn.whole())
     programs = []
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph, config=_CONFIG) as session:
         columns = placeholders()
         tensors = in_graph(columns)
+        example = drawn.columns(drawn.whole())
+        examples = {} if given else computed(tensors, example, session)
         for number, seed in enumerate(seeds):
-            generator = Generator(seed, example, tensors)
+            generator = Generator(seed, examples, tensors)
             steps = int(np.random.default_rng(seed).integers(5, 26))
             programs.append(generator.given(given[number]) if given else generator.grow(steps))
         slots = [
@@ -139,30 +150,41 @@ def fuzz(seeds: Sequence[int], tally: Tally, given: Sequence[Sequence[str]] = ()
             for slot in program.slots
             if slot.age and isinstance(slot.graph, tf.Tensor)
         ]
-        session = v1.Session(graph=graph, config=_CONFIG)
-        found = _verdicts(session, columns, [slot.graph.name for slot in slots])
-    for seed, program in zip(seeds, programs, strict=True):
-        tally.graphs += 1
-        tally.steps += len(program.steps)
-        tally.refused += program.refused
-        mine = {s.text: s for s in program.slots if s.age and isinstance(s.graph, tf.Tensor)}
-        tally.tensors += len(mine)
-        verdicts = {text: found[slot.graph.name] for text, slot in mine.items()}
-        tally.why.update(str(why)[:60] for rows, why in verdicts.values() if not rows)
-        own = {
-            text: frozenset("ids" if name == "paired" else name for name in names) - {"seen"}
-            for text, (rows, names) in verdicts.items()
-            if rows
-        }
+        session.run(v1.tables_initializer())
+        found = _verdicts(session, columns, [slot.graph.name for slot in slots], tally)
+        own = dict[str, frozenset[str]]()
+        of = dict[str, tuple[Program, Slot]]()
+        for program in programs:
+            tally.graphs += 1
+            tally.steps += len(program.steps)
+            tally.refused += program.refused
+            mine = [s for s in program.slots if s.age and isinstance(s.graph, tf.Tensor)]
+            tally.tensors += len(mine)
+            for slot in mine:
+                rows, names = found[slot.graph.name]
+                if rows:
+                    own[slot.graph.name] = frozenset(_LIKE.get(name, name) for name in names) - {
+                        "seen"
+                    }
+                    of[slot.graph.name] = program, slot
+                else:
+                    tally.why[str(names)[:60]] += 1
         tally.independent += len(own)
         if own:
-            runner = Runner(program, session, columns, [mine[text] for text in own])
-            _check(seed, program, runner, own, tally)
+            runner = Runner(session, columns, list(own))
+            wrong = _check(seeds[0], programs, runner, _assigner(session, programs), own, tally)
+            for program in programs:
+                mine = [name for name in own if name in wrong and of[name][0] is program]
+                for name in mine[:1]:
+                    text = of[name][1].text
+                    said = f"{text}, own_length {sorted(own[name])}: {wrong[name]}"
+                    tally.unsound.append(f"seeds from {seeds[0]}, {said}\n{program.source(text)}")
+    return [found[program.slots[-1].graph.name] for program in programs] if given else []
 
 
 def _verdicts(
-    session: v1.Session, columns: Env, wanted: Sequence[str]
-) -> dict[str, tuple[bool, Any]]:
+    session: v1.Session, columns: Env, wanted: Sequence[str], tally: Tally
+) -> dict[str, Verdict]:
     """The rule's verdict on each tensor."""
     graph = FlatGraph(v1.train.export_meta_graph(graph=session.graph), wanted)
     names = {name: tensor.name for name, tensor in columns.items()}
@@ -170,96 +192,95 @@ def _verdicts(
     items = {name: tensor for name, tensor in names.items() if not of_user(name)}
     given = {**rows_of(items, session.graph), **rows_of(user, session.graph, rows=())}
     facts = Walk(graph, session, given).facts
+    known = {producer(t) for t, fact in facts.items() if fact.kind not in ("fixed", "mixed")}
+    tally.ops.update(graph.nodes[name].op for name in known & graph.nodes.keys())
     return {tensor: verdict(facts[tensor]) for tensor in wanted}
 
 
 class Runner:
-    """Computes a program's tensors: with a session, or step by step where a step fails."""
+    """Computes tensors in one run; once it fails, each half of them has runs of its own."""
 
-    def __init__(
-        self, program: Program, session: v1.Session, columns: Env, wanted: Sequence[Slot]
-    ) -> None:
-        self._program, self._session, self._columns = program, session, list(columns)
-        self._wanted = [slot.text for slot in wanted]
-        self._call = _callable(session, columns.values(), [slot.graph for slot in wanted])
-        variables = program.variables.values()
-        fed = [variable.initializer.inputs[1] for variable in variables]
-        assigns = [variable.initializer.name for variable in variables]
-        self._assign = _callable(session, fed, [], assigns) if assigns else None
-        self._weights: Env | None = None
+    def __init__(self, session: v1.Session, columns: Env, wanted: Sequence[str]) -> None:
+        self._session, self._columns, self._wanted = session, columns, wanted
+        self._call = _callable(session, [column.name for column in columns.values()], wanted)
+        self._halves: list[Runner] = []
 
-    def run(self, columns: Env, weights: Env) -> Env:
-        """The tensors, or errors, by expression."""
-        if self._assign and weights is not self._weights:
-            self._weights = weights
-            self._assign(*(weights[name] for name in self._program.variables))
-        try:
-            values = self._call(*(columns[name] for name in self._columns))
-            return dict(zip(self._wanted, values, strict=True))
-        except tf.errors.OpError:
-            env = self._program.run(columns, weights)
-            return {text: _value(text, env) for text in self._wanted}
+    def run(self, columns: Env) -> Env:
+        """The tensors, or errors, by name."""
+        if not self._halves:
+            try:
+                fed = (columns[name] for name in self._columns)
+                return dict(zip(self._wanted, self._call(*fed), strict=True))
+            except tf.errors.OpError as error:
+                half = len(self._wanted) // 2
+                if not half:
+                    return {self._wanted[0]: error}
+                halves = self._wanted[:half], self._wanted[half:]
+                self._halves = [Runner(self._session, self._columns, each) for each in halves]
+        return self._halves[0].run(columns) | self._halves[1].run(columns)
+
+
+def _assigner(session: v1.Session, programs: Sequence[Program]) -> Callable[[Sequence[Env]], None]:
+    """A function that assigns each program's weights."""
+    names = [(number, name) for number, each in enumerate(programs) for name in each.variables]
+    if not names:
+        return lambda _: None
+    made = [programs[number].variables[name].initializer for number, name in names]
+    fed, targets = [each.inputs[1].name for each in made], [each.name for each in made]
+    assign = _callable(session, fed, [], targets)
+    return lambda weights: assign(*(weights[number][name] for number, name in names))
 
 
 def _callable(
-    session: v1.Session, fed: Iterable[Any], fetched: Iterable[Any], targets: Sequence[str] = ()
+    session: v1.Session, fed: Sequence[str], fetched: Sequence[str], targets: Sequence[str] = ()
 ) -> Callable[..., Any]:
     """As Session.make_callable, which takes milliseconds more for each call."""
-    options = CallableOptions(target=targets)
-    options.feed.extend(tensor.name for tensor in fed)
-    options.fetch.extend(tensor.name for tensor in fetched)
+    options = CallableOptions(feed=fed, fetch=fetched, target=targets)
     return session._make_callable_from_options(options)  # type: ignore[no-any-return]
 
 
 def _check(
-    seed: int, program: Program, runner: Runner, own: Mapping[str, frozenset[str]], tally: Tally
-) -> None:
-    """Compares the rows of a program's independent tensors."""
-    compared, wrong = set(), {}
+    seed: int,
+    programs: Sequence[Program],
+    runner: Runner,
+    assign: Callable[[Sequence[Env]], None],
+    own: Mapping[str, frozenset[str]],
+    tally: Tally,
+) -> dict[str, str]:
+    """Compares the rows of independent tensors; says what is wrong with any."""
+    compared, wrong = set[str](), dict[str, str]()
     for number in range(3):
         draw = np.random.default_rng([seed, number])
         rows = Rows.drawn(draw, hostile=number > 0)
-        weights = program.redrawn(draw) if number > 1 else program.values
+        weights = [each.redrawn(draw) if number > 1 else each.values for each in programs]
+        assign(weights)
         whole = rows.whole()
-        together = runner.run(rows.columns(whole), weights)
+        together = runner.run(rows.columns(whole))
         for names in sorted(set(own.values()), key=sorted):
             for batch in rows.batches(names, draw):
-                apart = runner.run(rows.columns(batch), weights)
-                for text in (text for text, each in own.items() if each == names):
-                    said = _compared(text, whole, together, batch, apart, tally)
-                    compared |= {text} if said is not None else set()
-                    if not said or text in wrong:
-                        continue
-                    if _unstable(runner, text, rows, together, weights, draw):
-                        tally.unstable += 1
-                    else:
-                        wrong[text] = f"draw {number}, batch of {len(batch)}: {said}"
+                apart = runner.run(rows.columns(batch))
+                for name in (name for name, each in own.items() if each == names):
+                    said = _compared(name, whole, together, batch, apart, tally)
+                    compared |= {name} if said is not None else set()
+                    if said and name not in wrong:
+                        wrong[name] = f"draw {number}, batch of {len(batch)}: {said}"
+        for name in [name for name in wrong if wrong[name].startswith(f"draw {number}")]:
+            if _unstable(runner, assign, name, rows, together[name], weights, draw):
+                tally.unstable += 1
+                del wrong[name]
     tally.without_run += len(own.keys() - compared)
-    for text in sorted(wrong, key=list(own).index)[:1]:
-        tally.unsound.append(
-            f"seed {seed}, {text}, own_length {sorted(own[text])}: {wrong[text]}\n"
-            + program.source(text)
-        )
-
-
-def _value(text: str, env: Env) -> Any:
-    name, _, index = text.partition("[")
-    if name not in env:
-        return env.get(f"error {name}")
-    made = env[name][int(index[:-1])] if index else env[name]
-    return made.numpy()
+    return wrong
 
 
 def _compared(
-    text: str, whole: list[Row], together: Env, batch: list[Row], apart: Env, tally: Tally
+    name: str, whole: list[Row], together: Env, batch: list[Row], apart: Env, tally: Tally
 ) -> str | None:
     """How a tensor's rows differ; None if a run failed."""
-    one, other = together[text], apart[text]
+    one, other = together[name], apart[name]
     if isinstance(one, Exception) or isinstance(other, Exception):
         if not (isinstance(one, Exception) and isinstance(other, Exception)):
-            error = one if isinstance(one, Exception) else other
-            if not isinstance(error, NameError):
-                tally.failed[str(error).partition("}} ")[2][:90] or str(error)[:90]] += 1
+            error = str(one if isinstance(one, Exception) else other)
+            tally.failed[error.partition("}} ")[2][:90] or error[:90]] += 1
         return None
     tally.compared += 1
     if one.shape[:1] != (len(whole),) or other.shape[:1] != (len(batch),):
@@ -267,41 +288,46 @@ def _compared(
     if one.shape[1:] != other.shape[1:]:
         return f"{one.shape} and {other.shape}"
     places = {id(row): n for n, row in enumerate(whole)}
-    for n, row in enumerate(batch):
-        at = places.get(id(row))
-        if at is not None and not _alike(one[at], other[n]):
-            return f"{_shown(one[at])} together, {_shown(other[n])} in the batch"
-    return ""
+    there = [n for n, row in enumerate(batch) if id(row) in places]
+    one, other = one[[places[id(batch[n])] for n in there]], other[there]
+    alike = _alike(one, other)
+    n = int(alike.argmin())
+    return "" if alike[n] else f"{_shown(one[n])} together, {_shown(other[n])} in the batch"
 
 
 def _shown(value: Any) -> str:
     return np.array2string(np.asarray(value).ravel()[:8], precision=5)
 
 
-def _alike(one: Any, other: Any) -> bool:
-    one, other = np.asarray(one), np.asarray(other)
+def _alike(one: Any, other: Any) -> Any:
+    """Which rows are equal, or close beside the row's largest number."""
+    inner = tuple(range(1, one.ndim))
     if one.dtype.kind not in "fV":
-        return bool(np.array_equal(one, other))
+        return (one == other).all(inner)
     one, other = one.astype(np.float64), other.astype(np.float64)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     with np.errstate(all="ignore"):
-        finite = np.abs(one[np.isfinite(one)])
-        close = np.abs(one - other) <= _TOLERANCE * max(finite.max(initial=0), 1e-3)
-    return bool((same | close).all())
+        size = np.where(np.isfinite(one), np.abs(one), 0).max(inner, keepdims=True, initial=1e-3)
+        return (same | (np.abs(one - other) <= _TOLERANCE * size)).all(inner)
 
 
 def _unstable(
-    runner: Runner, text: str, rows: Rows, together: Env, weights: Env, draw: Any
+    runner: Runner,
+    assign: Callable[[Sequence[Env]], None],
+    name: str,
+    rows: Rows,
+    expected: Any,
+    weights: Sequence[Env],
+    draw: np.random.Generator,
 ) -> bool:
     """Whether a tensor changes if the floats it is computed from change by a millionth."""
-    expected = together[text]
     for _ in range(6):
         near = columns_of([_moved(row, draw) for row in rows.whole()]) | _moved(rows.user, draw)
-        moved = runner.run(near, _moved(weights, draw))
-        given = moved[text]
+        assign([_moved(each, draw) for each in weights])
+        given = runner.run(near)[name]
         if isinstance(given, Exception) or given.shape != expected.shape:
             return True
-        if not all(_alike(a, b) for a, b in zip(expected, given, strict=True)):
+        if not _alike(expected, given).all():
             return True
     return False
 

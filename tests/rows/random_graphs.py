@@ -6,7 +6,7 @@ becomes a step if it runs on the program's example rows, so nearly every step al
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,7 +130,7 @@ class Program:
         refused: how many expressions did not run on the example rows, or have no graph.
     """
 
-    steps: list[tuple[str, Any, str]] = field(default_factory=list)
+    steps: list[tuple[str, str]] = field(default_factory=list)
     weights: dict[str, Weight] = field(default_factory=dict)
     values: Env = field(default_factory=dict)
     variables: Env = field(default_factory=dict)
@@ -144,22 +144,10 @@ class Program:
             for name, weight in self.weights.items()
         }
 
-    def run(self, columns: Mapping[str, Any], weights: Mapping[str, Any]) -> Env:
-        """Runs every step that can run; others have no value."""
-        env: Env = {"tf": tf, **computed(columns)}
-        env |= {name: tf.constant(value) for name, value in weights.items()}
-        for name, code, _ in self.steps:
-            try:
-                env[name] = eval(code, env)
-            except Exception as error:
-                env.pop(name, None)
-                env[f"error {name}"] = error
-        return env
-
     def source(self, wanted: str) -> str:
         """The steps from which a tensor is computed, as Python."""
         lines, needed = [], set(re.findall(r"\w+", wanted))
-        for name, _, text in reversed(self.steps):
+        for name, text in reversed(self.steps):
             if name in needed:
                 needed |= set(re.findall(r"\w+", text))
                 lines.append(f"{name} = {text}")
@@ -170,19 +158,19 @@ class Program:
 class Generator:
     """Draws a program and builds its graph in the default graph."""
 
-    def __init__(self, seed: int, columns: Mapping[str, Any], graph_env: Env) -> None:
-        """Starts from example columns, and from their tensors in the graph."""
+    def __init__(self, seed: int, examples: Env, graph_env: Env) -> None:
+        """Starts from tensors of the graph, and from examples of them."""
         self._draw = random.Random(seed)
         self._numbers = np.random.default_rng(seed)
-        with eager_mode():
-            examples = computed(columns)
         self._env: Env = {"tf": tf, **examples}
         self._graph_env = {"tf": tf, **graph_env}
         self._prefix = f"p{seed}_"
         self._last: Slot | None = None
+        self._constants = 0.2  # the share of weights that are the same in every training
         self.program = Program()
         for name, value in examples.items():
-            self._add(name, value, graph_env[name])
+            if name != "R":
+                self._add(name, value, graph_env[name])
 
     def grow(self, steps: int) -> Program:
         tables = [table for table, times in TABLES for _ in range(times)]
@@ -198,18 +186,24 @@ class Generator:
                     self.program.variables.pop(name, None)
         return self.program
 
-    def given(self, templates: Sequence[str]) -> Program:
-        """The program of these steps, whose operands are written out except for weights."""
-        for template in templates:
-            if not self._step(template):
-                raise ValueError(template)
+    def given(self, steps: str | Callable[[Env], Any]) -> Program:
+        """A program that is written out but for weights: expressions or a function."""
+        self._constants = 0.0
+        for step in steps.split("; ") if isinstance(steps, str) else [steps]:
+            name = f"t{len(self.program.steps)}"
+            text = step.__name__ if callable(step) else self._filled(step)
+            with tf.name_scope(self._prefix + name):
+                made = step(self._graph_env) if callable(step) else eval(text, self._graph_env)
+            self._graph_env[name] = made
+            self.program.steps.append((name, text))
+        self._add(name, None, tf.identity(made))
         return self.program
 
     def _step(self, template: str) -> bool:
         """Adds a step unless the expression does not run on the example rows."""
         name = f"t{len(self.program.steps)}"
         try:
-            text = re.sub(r"\bR\b", "tf.shape(x)[0]", self._filled(template))
+            text = self._filled(template)
             code = compile(text, text, "eval")
             with eager_mode():
                 value = eval(code, self._env)
@@ -222,7 +216,7 @@ class Generator:
         if len(_parts(value)) != len(_parts(made)):
             return False
         self._env[name], self._graph_env[name] = value, made
-        self.program.steps.append((name, code, text))
+        self.program.steps.append((name, text))
         if isinstance(value, tuple | list):
             for n, (one, graph) in enumerate(zip(value, made, strict=True)):
                 self._add(f"{name}[{n}]", one, graph)
@@ -295,7 +289,7 @@ class Generator:
 
     def _weight(self, shape: tuple[int, ...], whole: bool = False) -> str:
         name = f"w{len(self.program.weights)}"
-        weight = Weight(shape, whole, constant=self._draw.random() < 0.2)
+        weight = Weight(shape, whole, constant=self._draw.random() < self._constants)
         value = weight.draw(self._numbers)
         self.program.weights[name], self.program.values[name] = weight, value
         with eager_mode():
@@ -317,7 +311,7 @@ def _parts(value: Any) -> Sequence[Any]:
 def in_graph(columns: Env) -> Env:
     """The tensors that programs start from, as the converter makes them from columns."""
     made: Env = {name: columns[name] for name in PLAIN | USER}
-    made["b"] = made["i"] > 1
+    made |= {"b": made["i"] > 1, "R": tf.shape(made["x"])[0], "columns": columns}
     for name, feature in FEATURES.items():
         parsed = parsed_tensors(feature, columns)
         if feature.kind is Kind.VAR_LEN:
@@ -329,26 +323,15 @@ def in_graph(columns: Env) -> Env:
     return made
 
 
-def computed(columns: Env) -> Env:
-    """The same tensors, computed."""
-    made: Env = {name: tf.constant(columns[name]) for name in PLAIN | USER}
-    made["b"] = tf.constant(columns["i"] > 1)
-    for name, feature in FEATURES.items():
-        values = columns[name]
-        if not feature.length_column:
-            made[name] = tf.constant(values)
-            continue
-        lengths = columns[feature.length_column]
-        there = np.arange(values.shape[1]) < lengths[:, None]
-        splits = np.append(0, np.cumsum(lengths))
-        made[name] = (
-            tf.SparseTensor(
-                np.argwhere(there), tf.constant(values[there], feature.dtype), values.shape
-            )
-            if feature.kind is Kind.VAR_LEN
-            else tf.RaggedTensor.from_row_splits(values[there], splits, validate=False)
-        )
-    return made
+def computed(tensors: Env, columns: Env, session: v1.Session) -> Env:
+    """The same tensors, computed from columns and eager."""
+    names = {name: tensor for name, tensor in tensors.items() if name != "columns"}
+    flat = tf.nest.flatten(names, expand_composites=True)
+    fed = {tensor: columns[name] for name, tensor in tensors["columns"].items()}
+    values = zip(session.run(flat, fed), flat, strict=True)
+    with eager_mode():
+        made = [tf.constant(value, tensor.dtype) for value, tensor in values]
+        return tf.nest.pack_sequence_as(names, made, expand_composites=True)  # type: ignore[no-any-return]
 
 
 def placeholders() -> Env:

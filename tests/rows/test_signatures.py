@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export.convert._features import Feature, Kind
+from colcast.export.convert._parse_op import parsed_tensors
 from colcast.export.graph._errors import ExportError
 from colcast.export.graph._nodes import FlatGraph
 from colcast.export.graph._signature import Signature
@@ -16,12 +17,22 @@ from colcast.export.rows._independence import Independence, candidates, judge
 from colcast.export.trials._parity import scored_alike
 from colcast.export.trials._rows import Rows
 
-from .graphs import Graph, ragged, sparse
+from .fuzz import Tally, Verdict, fuzz
 
 v1 = tf.compat.v1
 C = Mapping[str, Any]
 _USER = {"ids": (tf.int64, [1, None]), "ids/length": (tf.int64, [1])}
 TABLE = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+
+
+def sparse(columns: C, name: str) -> Any:
+    """A list as the parse op returns it."""
+    return tf.SparseTensor(*parsed_tensors(Feature(name, Kind.VAR_LEN, "int64"), columns))
+
+
+def ragged(columns: C, name: str) -> Any:
+    tensors = parsed_tensors(Feature(name, Kind.RAGGED, "int64"), columns)
+    return tf.RaggedTensor.from_row_splits(*tensors, validate=False)
 
 
 def verdict(score: Callable[[C, Any], Any]) -> Independence:
@@ -116,7 +127,6 @@ def test_a_list_made_from_states_again(index: Fact, score: Any, independent: boo
 
 
 raw = tf.raw_ops
-Columns = Mapping[str, Any]
 
 
 def switched(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -139,18 +149,23 @@ def a_weight_is_positive() -> Any:
     return tf.Variable(1.0, use_resource=True) > 0
 
 
-def nested(c: Columns, condition: Any) -> Any:
+def nested(c: C, condition: Any) -> Any:
     """A branch whose two sides are branches."""
     outer = a_weight_is_positive()
     inner = tf.identity(condition)
     return c["f"] * switched(outer, lambda: two_or_one(inner), lambda: two_or_one(inner))
 
 
-def behind_a_check(c: Columns) -> Any:
+def behind_a_check(c: C) -> Any:
     """A branch that does not depend on rows, after a check that does."""
     with tf.control_dependencies([two_or_one(tf.reduce_all(c["i"] >= 0))]):
         doubled = c["f"] * 2
     return switched(a_weight_is_positive(), lambda: tf.identity(doubled), lambda: c["f"] * 1)
+
+
+def judged(build: Callable[[C], Any]) -> Verdict:
+    (found,) = fuzz([0], Tally(), [build])
+    return found
 
 
 @pytest.mark.parametrize(
@@ -159,25 +174,19 @@ def behind_a_check(c: Columns) -> Any:
         lambda c: c["f"] * two_or_one(tf.reduce_any(c["i"] > 2)),
         lambda c: nested(c, tf.reduce_any(c["i"] > 2)),
         lambda c: c["f"] * two_or_one(tf.shape(c["f"])[0] > 3),
+        lambda c: c["f"] * two_or_one(c["ids"].dense_shape[1] > 3),
     ],
-    ids=["on rows", "nested", "on their number"],
+    ids=["on rows", "nested", "on their number", "on the longest list"],
 )
 def test_a_branch_on_rows_mixes_them_even_between_constants(build: Any) -> None:
-    graph = Graph(build)
-    assert not graph.scores_rows_alike(0)
-    assert not graph.found.rows
-    assert graph.found.why_not
-
-
-def test_a_branch_on_the_longest_list_is_refused() -> None:
-    assert not Graph(lambda c: c["f"] * two_or_one(tf.shape(c["ids"])[1] > 3)).found.rows
+    assert not judged(build)[0]
 
 
 @pytest.mark.parametrize("build", [behind_a_check, lambda c: c["f"] * two_or_one(True)])
 def test_other_branches_are_refused(build: Any) -> None:
-    found = Graph(build).found
-    assert not found.rows
-    assert "(Merge " in found.why_not
+    rows, why = judged(build)
+    assert not rows
+    assert "(Merge " in str(why)
 
 
 TOLERANCE = 1e-5
