@@ -19,7 +19,7 @@ _EXAMPLES = """\
 Examples:
   colcast tune --model movies --model-base-path build/movies --sla-p95 25ms
   colcast tune --model movies --model-base-path build/movies --sla-p95 25ms \\
-      --sizes lognormal:100:1 --offload-target accelerator:8500
+      --sizes lognormal:100:1
   colcast tune --graphs --model movies --model-base-path build/movies
   colcast serve --model_name=movies --model_base_path=... --flagfile=build/tune/server.flags"""
 
@@ -45,12 +45,6 @@ _report = section("Report")
     multiple=True,
     metavar="FLAG",
     help="Another flag for the server, such as --flag=--example_transcoding=late.",
-)
-@_served(
-    "--offload-target",
-    metavar="HOST:PORT",
-    help="A server with an accelerator; the number of rows from which requests go there is tuned,"
-    " too.",
 )
 @_graphs(
     "--graphs",
@@ -87,9 +81,8 @@ def command(**given: Any) -> int:
     """Finds the server settings that sustain the highest load within a latency target.
 
     Starts the server with one setting after another, measures each under open-loop load, and
-    climbs: first workers and threads per op, then how requests share the workers, then the number
-    of rows from which requests go to --offload-target. Writes the best setting as a flag file for
-    the server; an interrupted search writes the best one so far.
+    climbs: first workers and threads per op, then how requests share the workers. Writes the best
+    setting as a flag file for the server; an interrupted search writes the best one so far.
     """
     options = SimpleNamespace(**given)
     if options.graphs:

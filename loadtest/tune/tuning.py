@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
-import numpy as np
 from colcast.cli.console import report_console
 from colcast.loadtest.measure.budget import INTERRUPTED, UNLIMITED, Budget
 from colcast.loadtest.measure.meters import ProcessMeter
@@ -26,21 +25,11 @@ from rich.console import Console
 _TIMEOUT_SECONDS = 10.0
 _FIRST_RATE, _WARM_UP_RATE = 50.0, 100.0  # requests per second
 _WARM_UP_ROUNDS = 2  # each round has as many calls as there are different requests
-_OFFLOAD_STEPS = 8
 _SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # with the last value, no request is split
 
 
-def knobs(
-    cores: int, offloaded_sizes: Sequence[int] = ()
-) -> tuple[list[Knob], list[tuple[str, ...]]]:
-    """The knobs for a machine with this number of cores, and the groups that change together.
-
-    Args:
-      cores: the number of cores that the server may use.
-      offloaded_sizes: the rows of each request, if requests may go to another server. As in
-          DeepRecSys, all requests go there first; each step sends an equal share fewer, as long as
-          that is better.
-    """
+def knobs(cores: int) -> tuple[list[Knob], list[tuple[str, ...]]]:
+    """The knobs for a server with this number of cores, and the groups that change together."""
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
     found = [
@@ -50,11 +39,6 @@ def knobs(
         Knob("join", "--join_waiting_requests={}", (0, 1), 1),
     ]
     pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per slice", "join")]
-    if offloaded_sizes:
-        steps = np.quantile(offloaded_sizes, np.linspace(0, 1, _OFFLOAD_STEPS), method="lower")
-        rows = sorted({1, *map(int, steps), max(offloaded_sizes) + 1})
-        found.append(Knob("rows to offload", "--offload_rows={}", tuple(rows), 1))
-        pairs.append(("rows to offload",))
     return found, pairs
 
 
@@ -67,11 +51,7 @@ def run(options: SimpleNamespace) -> int:
     console = report_console(stderr=options.json)
     options.output.mkdir(parents=True, exist_ok=True)
     requests = prepared(options)
-    sizes: list[int] = []
-    if options.offload_target:
-        options.flags = [*options.flags, f"--offload_target={options.offload_target}"]
-        sizes = [request.rows for request in requests]
-    tuned = _tuned(options, requests, *knobs(len(os.sched_getaffinity(0)), sizes), console)
+    tuned = _tuned(options, requests, *knobs(len(os.sched_getaffinity(0))), console)
     written = write(tuned, options.model, options.output)
     show(tuned, console)
     for path in written:

@@ -115,9 +115,9 @@ void AnswerHelp(const std::vector<std::string>& arguments, const flags::Table& t
     }
     if (argument == "--help" || argument == "-help") {
       using namespace flags;
-      const std::string text = HelpText(
-          table, {kListening, kModels, kRunning, kAnswers, kStates, kTables, kItemTables, kExamples,
-                  kGraphs, kLimits, kCallers, kOffload, kOperation, kWithoutEffect});
+      const std::string text =
+          HelpText(table, {kListening, kModels, kRunning, kAnswers, kStates, kTables, kItemTables,
+                           kExamples, kGraphs, kLimits, kCallers, kOperation, kWithoutEffect});
       std::fputs((kUsage + text).c_str(), stdout);
       std::exit(1);
     }

@@ -8,10 +8,14 @@ const std::vector<RemovedFlag>& RemovedFlags() {
   static constexpr char kGraphs[] =
       "the server measures nothing and writes nothing; `colcast tune --graphs` proves and measures "
       "graphs for --graph_choices";
+  static constexpr char kOffload[] = "Envoy or the client routes large requests to another server";
   static const auto* const removed = new std::vector<RemovedFlag>{
       {"graph_choices_directory", kGraphs},
       {"graph_measuring_ms", kGraphs},
       {"graph_tolerance", kGraphs},
+      {"offload_rows", kOffload},
+      {"offload_target", kOffload},
+      {"offload_timeout_ms", kOffload},
       {"lock_tables",
        "mapped tables are read into the page cache after a load; --map_tables=off reads them into "
        "memory"},

@@ -23,7 +23,6 @@ inline constexpr char kExamples[] = "tf.Examples";
 inline constexpr char kGraphs[] = "graphs";
 inline constexpr char kLimits[] = "limits";
 inline constexpr char kCallers[] = "callers";
-inline constexpr char kOffload[] = "offload";
 inline constexpr char kOperation[] = "operation";
 inline constexpr char kWithoutEffect[] = "TensorFlow Serving's, without effect or refused";
 
@@ -32,8 +31,6 @@ struct Given {
   // Options of features that are off unless a flag enables them.
   http::HttpServer::Options http;
   int rest_api_port = 0;
-  rpc::Offload::Options offload;
-  std::string offload_target;
   tracing::Tracer::Options tracing;
   std::string trace_endpoint;
   callers::NameSource callers;

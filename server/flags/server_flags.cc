@@ -72,17 +72,6 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "the client's certificate names the caller: the first URI or, without one, DNS name "
              "among its alternative names, else its common name");
 
-  table->Begin(kOffload);
-  table->Add("offload_target", &given->offload_target,
-             "HOST:PORT or unix:PATH of a server with the same models, on an accelerator, for "
-             "large gRPC Predict requests; those that it does not answer run here");
-  table->Add("offload_rows", &given->offload.rows,
-             "minimum rows of a request that is sent to --offload_target", {1});
-  table->Add(
-      "offload_timeout_ms", &given->offload.timeout_ms,
-      "how long --offload_target may take to answer; at most half of the client's remaining time",
-      {1});
-
   table->Begin(kOperation);
   table->Add("trace_endpoint", &given->trace_endpoint,
              "where spans of requests are sent: http://HOST:4318/v1/traces of a collector that "
@@ -156,13 +145,6 @@ void ReadHttp(const Given& given, ServerOptions* options) {
   http.max_body_bytes = options->grpc.max_request_bytes;
 }
 
-Status ReadOffload(const Given& given, rpc::GrpcServer::Options* options) {
-  if (given.offload_target.empty()) return OkStatus();
-  options->offload = given.offload;
-  return OfFlag("offload_target",
-                http2::Target::Parse(given.offload_target, &options->offload->target));
-}
-
 Status CheckCallerHeader(const std::string& name) {
   constexpr const char* kReserved[] = {"te", "user-agent", "accept-encoding", "content-type"};
   const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
@@ -228,7 +210,6 @@ Status FinishServer(const Given& given, ServerOptions* options) {
   if (status.ok()) status = ReadChannelArguments(given, &options->grpc);
   if (status.ok()) status = ReadTls(given, &options->grpc.tls);
   if (status.ok()) status = ReadMetricsPath(given, &options->metrics_path);
-  if (status.ok()) status = ReadOffload(given, &options->grpc);
   if (status.ok()) status = ReadCallers(given, options);
   return status.ok() ? ReadTracing(given, &options->tracing) : status;
 }

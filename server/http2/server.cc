@@ -61,7 +61,7 @@ void Server::EndListening() {
   shared_->connections.Enter(net::OpenConnections::Phase::kDraining);
 }
 
-bool Server::Shutdown(Clock::time_point deadline, const std::function<void()>& on_cut) {
+bool Server::Shutdown(Clock::time_point deadline) {
   EndListening();
   for (const auto& connection : Connections()) connection->Drain();
   net::OpenConnections& open = shared_->connections;
@@ -69,14 +69,13 @@ bool Server::Shutdown(Clock::time_point deadline, const std::function<void()>& o
   for (const auto& connection : Connections()) connection->DrainAtOnce();
   if (open.WaitForNone(deadline)) return true;
   const bool cut = shared_->calls > 0;
-  CloseAll(on_cut);
+  CloseAll();
   return !cut;
 }
 
-void Server::CloseAll(const std::function<void()>& on_cut) {
+void Server::CloseAll() {
   shared_->connections.Enter(net::OpenConnections::Phase::kClosing);
   for (const auto& connection : Connections()) connection->CloseAtOnce();
-  on_cut();
   shared_->connections.WaitForNone(Clock::time_point::max());
 }
 

@@ -3,7 +3,6 @@
 #define COLCAST_SERVER_HTTP2_SERVER_H_
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,18 +33,17 @@ class Server {
   Status Listen(const std::string& path);
 
   // Accepts no more calls, ends streams, and returns when the calls in flight have been answered.
-  // At `deadline`, cuts off unanswered calls and calls `on_cut`, in which handlers can stop their
-  // own waits; then waits until handlers have released those calls, and returns false.
-  bool Shutdown(
-      std::chrono::steady_clock::time_point deadline, const std::function<void()>& on_cut = [] {});
+  // At `deadline`, cuts off unanswered calls, waits until handlers have released them, and returns
+  // false.
+  bool Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:
   std::vector<std::shared_ptr<Connection>> Connections() const {
     return shared_->poller->AllOf<Connection>();
   }
   void EndListening();
-  // Closes all connections, calls `on_cut`, and waits until handlers have released the calls.
-  void CloseAll(const std::function<void()>& on_cut = [] {});
+  // Closes all connections, and waits until handlers have released the calls.
+  void CloseAll();
 
   const std::shared_ptr<Shared> shared_;
   const net::Protocols protocols_;

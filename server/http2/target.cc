@@ -73,20 +73,13 @@ Status Target::Parse(const std::string& text, Target* target) {
   return InvalidArgument('"', text, "\" is neither HOST:PORT nor unix:PATH");
 }
 
-bool Target::is_literal() const {
-  std::vector<Address> addresses;
-  return is_unix_ || LookUp(AI_NUMERICHOST, &addresses).ok();
-}
-
 Status Target::Resolve(std::vector<Address>* addresses) const {
-  if (!is_unix_) return LookUp(0, addresses);
-  *addresses = {AddressOf(host_)};
-  return OkStatus();
-}
-
-Status Target::LookUp(int flags, std::vector<Address>* addresses) const {
+  if (is_unix_) {
+    *addresses = {AddressOf(host_)};
+    return OkStatus();
+  }
   addrinfo hints{};
-  hints.ai_flags = flags | AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
   const int error = getaddrinfo(host_.c_str(), port_.c_str(), &hints, &first);

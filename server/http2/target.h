@@ -24,14 +24,10 @@ class Target {
   const std::string& text() const { return text_; }
   // The :authority of requests.
   std::string authority() const { return is_unix_ ? "localhost" : text_; }
-  // Returns false if Resolve() needs a name server.
-  bool is_literal() const;
   // All addresses of the name; UNAVAILABLE if there is none.
   Status Resolve(std::vector<Address>* addresses) const;
 
  private:
-  Status LookUp(int flags, std::vector<Address>* addresses) const;
-
   std::string text_;
   bool is_unix_ = false;
   std::string host_;  // a host name, an address, or the socket's path

@@ -172,13 +172,6 @@ void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
   }
 }
 
-void WriteOffloads(const Metrics& metrics, TextWriter* writer) {
-  writer->Metric(":colcast:offloaded_requests_total", kCounter,
-                 "Requests forwarded to --offload_target; those that failed ran here.");
-  writer->Sample({{"status", "answered"}}, metrics.Offloads(true));
-  writer->Sample({{"status", "failed"}}, metrics.Offloads(false));
-}
-
 void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
   writer->Metric(":colcast:lane_wait_microseconds", kHistogram,
                  "Time until a worker took a request, or a slice of a split one.");

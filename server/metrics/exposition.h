@@ -13,7 +13,6 @@ namespace colcast::metrics {
 
 void WriteRequests(const std::vector<RequestSeries>& requests, TextWriter* writer);
 void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer);
-void WriteOffloads(const Metrics& metrics, TextWriter* writer);
 void WriteLaneWaits(const Metrics& metrics, TextWriter* writer);
 void WriteProcess(const ProcessUsage& usage, TextWriter* writer);
 

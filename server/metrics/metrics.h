@@ -76,12 +76,6 @@ class Metrics {
                     std::chrono::nanoseconds latency);
 
   // Records that a request was forwarded to another server, and whether that server answered.
-  void RecordOffload(bool answered) {
-    offloads_[answered ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
-  }
-  int64_t Offloads(bool answered) const {
-    return offloads_[answered ? 1 : 0].load(std::memory_order_relaxed);
-  }
 
   // Sorted by labels, compared field by field in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
@@ -100,7 +94,6 @@ class Metrics {
 
   mutable std::shared_mutex requests_mutex_;  // guards the map; entries do not move
   std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_ ABSL_GUARDED_BY(requests_mutex_);
-  std::array<std::atomic<int64_t>, 2> offloads_{};  // failed, answered
   Histogram lane_waits_[2] = {Histogram(LatencyBuckets()), Histogram(LatencyBuckets())};
   mutable std::mutex loads_mutex_;
   std::vector<LoadSeries> loads_ ABSL_GUARDED_BY(loads_mutex_);

@@ -91,9 +91,7 @@ std::unique_ptr<HealthService> MakeHealthService(const GrpcServer::Options& opti
 }  // namespace
 
 GrpcServer::GrpcServer(const Options& options, const Backend& backend)
-    : backend_(backend),
-      offload_(options.offload ? std::make_unique<Offload>(*options.offload, backend_) : nullptr),
-      health_service_(MakeHealthService(options)) {}
+    : backend_(backend), health_service_(MakeHealthService(options)) {}
 
 Status GrpcServer::Start(const Options& options, const Backend& backend, net::Poller* poller,
                          net::Accept http1, std::unique_ptr<GrpcServer>* server) {
@@ -132,7 +130,7 @@ Status RemoveSocket(const std::string& path) {
 }  // namespace
 
 http2::Methods GrpcServer::Methods(const Options& options) {
-  http2::Methods methods = PredictionMethods(backend_, offload_.get());
+  http2::Methods methods = PredictionMethods(backend_);
   methods.merge(ModelMethods(backend_.models, options.reloads));
   methods.merge(InferenceMethods(backend_));
   if (health_service_) methods.merge(health_service_->Methods());
@@ -158,10 +156,7 @@ void GrpcServer::SetServing(bool serving) {
 void GrpcServer::Shutdown(std::chrono::steady_clock::time_point deadline) {
   if (!running_) return;
   running_ = false;
-  const auto stop_offload = [this] {
-    if (offload_) offload_->Stop();
-  };
-  if (!server_->Shutdown(deadline, stop_offload)) LogWarning("gRPC: cut off unfinished calls");
+  if (!server_->Shutdown(deadline)) LogWarning("gRPC: cut off unfinished calls");
 }
 
 }  // namespace colcast::rpc

@@ -15,7 +15,6 @@
 #include "server/net/listener.h"
 #include "server/net/poller.h"
 #include "server/net/tls_context.h"
-#include "server/rpc/offload.h"
 #include "server/rpc/services.h"
 #include "server/rpc/standard_services.h"
 
@@ -38,7 +37,6 @@ class GrpcServer {
     int max_request_bytes = 256 << 20;            // as received, and also after decompression
     size_t max_unread_response_bytes = 32 << 20;  // per client host, including REST
     bool health_service = true;
-    std::optional<Offload::Options> offload;  // for large Predict requests
     Reloads reloads;
     // Names and values, for example {"grpc.max_connection_age_ms", "2000"}.
     std::vector<std::pair<std::string, std::string>> channel_arguments;
@@ -71,7 +69,6 @@ class GrpcServer {
   Status Listen(const Options& options);
 
   const Backend backend_;
-  const std::unique_ptr<Offload> offload_;               // null if all requests run here
   const std::unique_ptr<HealthService> health_service_;  // null if there is none
   std::string address_;
   std::unique_ptr<http2::Server> server_;

@@ -61,12 +61,10 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
 
 }  // namespace
 
-Methods PredictionMethods(const Backend& backend, Offload* offload) {
+Methods PredictionMethods(const Backend& backend) {
   Methods methods = {
-      {PathOf(kPredictionService, "Predict"), {[&backend, offload](Call* call) {
-         if (offload != nullptr && offload->Take(call)) return;
-         SubmitPredict(kPredict, call, backend);
-       }}},
+      {PathOf(kPredictionService, "Predict"),
+       {[&backend](Call* call) { SubmitPredict(kPredict, call, backend); }}},
       {PathOf(kPredictionService, "GetModelMetadata"), {[&backend](Call* call) {
          MessageCall<GetModelMetadataRequest, GetModelMetadataResponse> message(call);
          Status status = message.Read();

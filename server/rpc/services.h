@@ -6,7 +6,6 @@
 #include "server/http2/call.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/logging_config.h"
-#include "server/rpc/offload.h"
 
 namespace colcast::rpc {
 
@@ -15,8 +14,8 @@ namespace colcast::rpc {
 
 inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionService";
 
-// Both must outlive the methods. `offload` may take Predict calls first; null if all run here.
-http2::Methods PredictionMethods(const Backend& backend, Offload* offload);
+// `backend` must outlive the methods.
+http2::Methods PredictionMethods(const Backend& backend);
 
 // inference.GRPCInferenceService: the Open Inference Protocol, version 2, used by clients of KServe
 // and Triton (docs/wire.md).

@@ -91,11 +91,6 @@ def test_pieces_and_joining_are_tuned_together(exported: Path):
         assert server.target
 
 
-def test_offload_starts_with_everything_there():
-    turned, _ = knobs(2, [20, 20, 20, 100, 1000])
-    assert turned[-1] == Knob("rows to offload", "--offload_rows={}", (1, 20, 100, 1000, 1001), 1)
-
-
 class Interrupted(UpToSixty):
     """Raises an interrupt when the second setting is measured."""
 
