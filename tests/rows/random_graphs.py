@@ -91,24 +91,30 @@ class Weight:
 
 @dataclass
 class Slot:
-    """A tensor of a program: its expression, the value on the example rows, and in the graph."""
+    """A tensor of a program: its expression, and in the graph.
+
+    Attributes:
+        age: the step that made it.
+        kinds: the kinds of operands that it may be.
+        weight: how often it is drawn.
+    """
 
     text: str
-    value: Any
     graph: Any
-    age: int = 0
+    age: int
+    kinds: frozenset[str]
+    weight: int
 
-    def fits(self, kind: str) -> bool:
-        if kind in ("sp", "si"):
-            fits = isinstance(self.value, tf.SparseTensor)
-            return fits and (kind == "sp" or self.value.dtype.is_integer)
-        if kind == "r":
-            return isinstance(self.value, tf.RaggedTensor)
-        if not isinstance(self.value, tf.Tensor):
-            return False
-        rank = self.value.shape.rank
-        family, ranks = _KINDS[kind]
-        return rank in ranks and family in ("", _family(self.value.dtype))
+
+def _kinds(value: Any) -> frozenset[str]:
+    if isinstance(value, tf.SparseTensor):
+        return frozenset(["sp", "si"] if value.dtype.is_integer else ["sp"])
+    if isinstance(value, tf.RaggedTensor):
+        return frozenset(["r"])
+    if not isinstance(value, tf.Tensor):
+        return frozenset()
+    rank, family = value.shape.rank, ("", _family(value.dtype))
+    return frozenset(k for k, (of, ranks) in _KINDS.items() if of in family and rank in ranks)
 
 
 def _family(dtype: tf.DType) -> str:
@@ -239,7 +245,9 @@ class Generator:
         )
 
     def _add(self, text: str, value: Any, graph: Any) -> None:
-        self.program.slots.append(Slot(text, value, graph, len(self.program.steps)))
+        one_each = getattr(value, "shape", [0])[:1] == [len(self._env.get("x", ()))]
+        slot = Slot(text, graph, len(self.program.steps), _kinds(value), 3 if one_each else 1)
+        self.program.slots.append(slot)
 
     def _filled(self, template: str) -> str:
         while found := re.search(r"\{([^{}]*)\}", template):
@@ -269,13 +277,9 @@ class Generator:
             return self._weight((), whole=kind == "m")
         if kind.startswith("w:"):
             return self._weight(tuple(self._width(int(n)) for n in kind[2:].split(",")))
-        slots = [slot for slot in self.program.slots if slot.fits(kind)]
-        now, rows = len(self.program.steps), len(self._env["x"])
-        odds = [0.8 ** (now - slot.age) + 0.03 for slot in slots]
-        odds = [
-            3 * p if getattr(s.value, "shape", [0])[:1] == [rows] else p
-            for s, p in zip(slots, odds, strict=True)
-        ]
+        slots = [slot for slot in self.program.slots if kind in slot.kinds]
+        now = len(self.program.steps)
+        odds = [slot.weight * (0.8 ** (now - slot.age) + 0.03) for slot in slots]
         self._last = self._draw.choices(slots, odds)[0]
         return self._last.text
 
