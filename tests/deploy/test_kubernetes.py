@@ -68,46 +68,23 @@ def flags_of(manifests: list[dict[str, Any]]) -> dict[str, str]:
     return dict(line[2:].split("=", 1) for line in lines if line.startswith("--"))
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_rendered_manifests_fit_the_schemas(folder: str) -> None:
-    manifests = build(KUBERNETES / folder)
-    kinds = {manifest["kind"] for manifest in manifests}
-    assert {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "ConfigMap"} <= kinds
-    for manifest in manifests:
-        check(manifest)
+@pytest.fixture(params=FOLDERS)
+def manifests(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    return build(KUBERNETES / request.param)
+
+
+def test_rendered_manifests_fit_the_schemas(manifests: list[dict[str, Any]]) -> None:
     autoscaler = load("components/cpu_autoscaler/autoscaler")  # in neither of them
-    check(autoscaler)
+    for manifest in (*manifests, autoscaler):
+        check(manifest)
     deployment = one(manifests, "Deployment")
-    assert autoscaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    scalers = [autoscaler, *(it for it in manifests if it["kind"] == "ScaledObject")]
+    names = {scaler["spec"]["scaleTargetRef"]["name"] for scaler in scalers}
+    assert names == {deployment["metadata"]["name"]}
+    assert ("replicas" in deployment["spec"]) == (len(scalers) == 1)  # an autoscaler sets them
 
 
-def test_the_example_sets_every_value() -> None:
-    base, example = (build(KUBERNETES / folder) for folder in FOLDERS)
-    deployment = one(example, "Deployment")
-    container = container_of(deployment)
-    assert container["image"].startswith("registry.example.com/colcast-server:")
-    assert container["resources"]["limits"] == {"memory": "8Gi"}
-    (claim,) = (
-        volume["persistentVolumeClaim"]["claimName"]
-        for volume in deployment["spec"]["template"]["spec"]["volumes"]
-        if "persistentVolumeClaim" in volume
-    )
-    assert claim == "movies"
-    assert "replicas" not in deployment["spec"]  # the autoscaler sets replicas
-    scaled = one(example, "ScaledObject")["spec"]
-    assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (4, 12)
-    assert scaled["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
-    flags = flags_of(example)
-    assert flags.keys() > flags_of(base).keys()
-    assert {"item_table", "user_state_bytes", "item_state_bytes"} <= flags.keys()
-    caches = int(flags["user_state_bytes"]) + int(flags["item_state_bytes"])
-    assert caches <= 4 << 30  # half of the pod's memory
-    assert one(example, "ConfigMap")["data"].keys() == one(base, "ConfigMap")["data"].keys()
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_manifests_agree_with_each_other(folder: str) -> None:
-    manifests = build(KUBERNETES / folder)
+def test_the_manifests_agree_with_each_other(manifests: list[dict[str, Any]]) -> None:
     deployment, service = one(manifests, "Deployment"), one(manifests, "Service")
     pod = deployment["spec"]["template"]
     labels = pod["metadata"]["labels"].items()
@@ -141,16 +118,17 @@ def test_prometheus_finds_the_service() -> None:
     monitor, service = one(manifests, "ServiceMonitor")["spec"], one(manifests, "Service")
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     (endpoint,) = monitor["endpoints"]
+    assert endpoint["path"] == PATH
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
     (trigger, _) = one(manifests, "ScaledObject")["spec"]["triggers"]
     job = service["metadata"]["labels"][monitor["jobLabel"]]
     assert f'job="{job}"' in trigger["metadata"]["query"]
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> None:
-    """Also checks that the server publishes the metrics that autoscalers and monitors read."""
-    manifests = build(KUBERNETES / folder)
+def test_the_server_takes_the_rendered_files(
+    manifests: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Also checks that the server publishes the metric that the autoscaler reads."""
     flags = flags_of(manifests)
     for name, text in one(manifests, "ConfigMap")["data"].items():
         text = text.replace("/models/", f"{tmp_path}/").replace("/etc/colcast", str(tmp_path))
@@ -169,8 +147,6 @@ def test_the_server_takes_the_rendered_files(folder: str, tmp_path: Path) -> Non
     asked = load("components/queue_autoscaler/scaled_object")["spec"]["triggers"][0]["metadata"]
     (metric,) = re.findall(r'__name__="([^"]+)"', asked["query"])
     assert metric in page
-    monitor = load("components/service_monitor/service_monitor")["spec"]
-    assert monitor["endpoints"][0]["path"] == PATH
 
 
 def test_kserves_runtime_and_service_fit_each_other() -> None:
