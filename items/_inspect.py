@@ -1,9 +1,9 @@
 """Shows item tables and a model's embedding tables as data and as text."""
 
 import json
-import time
 import urllib.request
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,10 @@ from colcast.items._table import ItemTable, Part
 from colcast.items._variables import DELTA_FOLDER, ROWS_FORMAT, variables_of, version_of
 from rich import box
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
-_AGES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-_SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _SMALL = "smaller than --map_tables_min_bytes"
 _NONE = "the server maps no table: --map_tables=off, or all are smaller than --map_tables_min_bytes"
 OFFLINE = (
@@ -89,15 +88,10 @@ def show(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _text(name: str, value: Any) -> str:
-    """A value as text; a time as an age, a number of bytes with its unit."""
+    """A value as text; a time as a local date, a number of bytes with its unit."""
     if name == "created":
-        seconds = max(0, int(time.time()) - value)
-        unit, age = next((one for one in _AGES if seconds >= one[0]), _AGES[-1])
-        return f"{seconds // unit} {age} ago"
-    if name == "bytes":
-        size, short = next((one for one in _SIZES if value >= one[0]), (1, "bytes"))
-        return f"{value / size:.1f} {short}" if size > 1 else f"{value} {short}"
-    return str(value)
+        return str(datetime.fromtimestamp(value))
+    return decimal(value) if name == "bytes" else str(value)
 
 
 def _file(container: Container, rows: int) -> dict[str, Any]:

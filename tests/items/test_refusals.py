@@ -1,5 +1,7 @@
 """Data that cannot be a table is refused with the feature, the row and the value."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +19,7 @@ ROWS = {
     "genres": [["War"], [], ["Noir", "War"]],
     "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
 }
+FRAME = pd.DataFrame(ROWS)
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def movies(tmp_path):
 @pytest.fixture
 def table(tmp_path, movies):
     """The folder of a table that has version 1."""
-    build_table(movies, pd.DataFrame(ROWS), key="item_id", output=tmp_path / "table")
+    build_table(movies, FRAME, key="item_id", output=tmp_path / "table")
     return tmp_path / "table"
 
 
@@ -70,59 +73,45 @@ def test_rows_are_counted_over_batches(tmp_path, movies):
     assert f"feature 'title', row {rows - 1}: expected string, got 5 (int)" in said
 
 
+NAMES = ["item_id", "title", "title"]
+TWICE = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], NAMES)
+KEY = "feature 'item_id': the key is not a column; the columns are 'genres', 'id'"
+
+
 @pytest.mark.parametrize(
-    ("dropped", "added", "said"),
+    ("source", "more", "said"),
     [
-        ("title", "x", "feature 'title': missing, and the model has no default for it"),
-        ("title", "titel", "given but unused: 'titel'"),
-        (
-            "item_id",
-            "id",
-            "feature 'item_id': the key is not a column; the columns are 'genres', 'id'",
-        ),
+        (FRAME.drop(columns="title"), {}, "'title': missing, and the model has no default for it"),
+        (FRAME.rename(columns={"title": "titel"}), {}, "given but unused: 'titel'"),
+        (FRAME.rename(columns={"item_id": "id"}), {}, KEY),
+        (FRAME.iloc[:0], {}, "the source has no rows"),
+        (TWICE, {}, "feature 'title': the frame has two columns of this name"),
+        (5, {}, "expected a pandas or Polars DataFrame"),
+        (Path("items.xlsx"), {}, "expected a file that ends in .parquet, .csv, .tfrecord"),
+        (FRAME, {"key": "year"}, "float32"),
+        (FRAME, {"key": "genres"}, "list"),
+        (FRAME, {"domain": "shop"}, "no feature of domain 'shop'; its domains are item, user"),
     ],
 )
-def test_a_column_that_is_missing(tmp_path, movies, dropped, added, said):
-    frame = pd.DataFrame(ROWS).rename(columns={dropped: added})
-    assert said in refused(tmp_path, movies, frame)
+def test_a_source_that_does_not_fit_the_model(tmp_path, movies, source, more, said):
+    assert said in refused(tmp_path, movies, source, (InputError, ItemTableError), **more)
 
 
 def test_a_missing_column_takes_its_default(tmp_path, movies):
-    frame = pd.DataFrame(ROWS).drop(columns=["year", "genres"])
+    frame = FRAME.drop(columns=["year", "genres"])
     build_table(movies, frame, key="item_id", output=tmp_path / "t")
     table = ItemTable(tmp_path / "t")
     assert table.absent == ("genres", "year")
     assert table.get(9) == {"genres": [], "title": b"Brazil", "vector": [3.0, 4.0], "year": 1990.0}
 
 
-def test_a_source_without_rows(tmp_path, movies):
-    assert "the source has no rows" in refused(tmp_path, movies, pd.DataFrame(ROWS).iloc[:0])
-
-
-def test_two_columns_of_one_name(tmp_path, movies):
-    names = ["item_id", "title", "title"]
-    twice = pa.Table.from_arrays([pa.array([1]), pa.array(["a"]), pa.array(["b"])], names)
-    said = "feature 'title': the frame has two columns of this name"
-    assert said in refused(tmp_path, movies, twice)
-
-
-@pytest.mark.parametrize(("name", "said"), [("title", ""), ("year", "float32"), ("genres", "list")])
-def test_possible_keys(tmp_path, movies, name, said):
-    frame = pd.DataFrame(ROWS)
-    if said:
-        assert said in refused(tmp_path, movies, frame, key=name)
-    else:
-        build_table(movies, frame, key=name, output=tmp_path / "t")
-        assert ItemTable(tmp_path / "t").get("Brazil")["title"] == b"Brazil"
-
-
-def test_a_domain_that_the_model_does_not_have(tmp_path, movies):
-    said = refused(tmp_path, movies, pd.DataFrame(ROWS), ItemTableError, domain="shop")
-    assert "no feature of domain 'shop'; its domains are item, user" in said
+def test_a_string_may_be_the_key(tmp_path, movies):
+    build_table(movies, FRAME, key="title", output=tmp_path / "t")
+    assert ItemTable(tmp_path / "t").get("Brazil")["title"] == b"Brazil"
 
 
 def test_a_model_that_was_not_exported(tmp_path):
-    said = refused(tmp_path, tmp_path, pd.DataFrame(ROWS), ItemTableError)
+    said = refused(tmp_path, tmp_path, FRAME, ItemTableError)
     assert "expected a model that colcast export wrote" in said
 
 
@@ -131,24 +120,24 @@ def test_signatures_that_do_not_agree(tmp_path):
 
     one, other = {"year": declared()}, {"year": declared(dtype="float32")}
     with_record(tmp_path, {"a": {"features": one}, "b": {"features": other}})
-    said = refused(tmp_path, tmp_path, pd.DataFrame(ROWS), ItemTableError)
+    said = refused(tmp_path, tmp_path, FRAME, ItemTableError)
     assert "two signatures declare feature 'year' differently" in said
 
 
 def test_an_existing_version_is_refused(table, movies):
     with pytest.raises(ItemTableError, match="table/1 exists already"):
-        build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table, version=1)
-    assert build_table(movies, pd.DataFrame(ROWS), key="item_id", output=table) == table / "2"
+        build_table(movies, FRAME, key="item_id", output=table, version=1)
+    assert build_table(movies, FRAME, key="item_id", output=table) == table / "2"
 
 
 def test_a_delta_lacks_a_column_that_the_table_was_built_with(table):
     with pytest.raises(InputError, match="feature 'year': missing, but the table has this column"):
-        build_delta(table, pd.DataFrame(ROWS).drop(columns="year"))
+        build_delta(table, FRAME.drop(columns="year"))
 
 
 def test_a_key_that_a_delta_writes_and_deletes(table):
     with pytest.raises(InputError, match="feature 'item_id', row 1: key 9 is also deleted"):
-        build_delta(table, pd.DataFrame(ROWS), delete=[1, 9])
+        build_delta(table, FRAME, delete=[1, 9])
 
 
 def test_an_empty_delta(table):
@@ -158,7 +147,7 @@ def test_an_empty_delta(table):
 
 def test_a_folder_without_a_table(tmp_path):
     with pytest.raises(ItemTableError, match="has no table"):
-        build_delta(tmp_path, pd.DataFrame(ROWS))
+        build_delta(tmp_path, FRAME)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +171,7 @@ def test_a_file_that_was_changed(table, change, said):
 
 def test_a_delta_of_another_version(table, movies):
     delta = build_delta(table, delete=[7])
-    build_table(movies, pd.DataFrame(ROWS).iloc[:2], key="item_id", output=table)
+    build_table(movies, FRAME.iloc[:2], key="item_id", output=table)
     delta.rename(table / "2" / delta.name)
     with pytest.raises(ItemTableError, match="not a delta of"):
         ItemTable(table)

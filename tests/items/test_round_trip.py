@@ -103,7 +103,7 @@ def frame_of(library: str, keys: list[Any], columns: dict[str, list[Any]]) -> An
     return pa.table({name: pa.array(values) for name, values in data.items()})
 
 
-@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @settings(max_examples=60, deadline=None)
 @given(tables())
 def test_values_survive_a_round_trip(library, table):

@@ -102,7 +102,7 @@ def test_deltas_are_numbered(model: Path):
     )
     printed = run("inspect", model)[1]
     assert re.search(r"\n +2 +whole +1 ", printed)
-    assert re.search(r"\n +by_handle +float32 +\[50, 7\] +1.4 KiB ", printed)
+    assert re.search(r"\n +by_handle +float32 +\[50, 7\] +1.4 kB ", printed)
     assert "log and --server" in printed
 
 

@@ -161,35 +161,6 @@ def test_states_of_rows_by_key_are_found_by_features(server: ServerProcess):
     assert computed() == known
 
 
-def test_unknown_keys_are_refused_by_name(server: ServerProcess):
-    stubs = Stubs(server.target)
-    _, keys = request_of(np.random.default_rng(11), np.arange(20), np.zeros(1, np.int64))
-    keys["item_key"] = keys["item_key"].copy()
-    keys["item_key"][3:15] = 1_000_000 + np.arange(12)
-    code, message = refusal(stubs, keys)
-    assert code == "INVALID_ARGUMENT"
-    assert '"item_key": 12 of 20 keys' in message
-    assert "1000000, 1000001" in message
-    assert "1000009, ..." in message
-    assert "1000010" not in message
-
-
-@pytest.mark.parametrize(
-    ("keys", "what"),
-    [
-        (np.zeros(20, np.float32), "DT_FLOAT[20], expected DT_INT64[rows]"),
-        (np.zeros((20, 2), np.int64), "DT_INT64[20,2], expected DT_INT64[rows]"),
-        (np.array([b"a"] * 20, object), "DT_STRING[20], expected DT_INT64[rows]"),
-    ],
-)
-def test_a_key_of_another_kind_is_refused(server: ServerProcess, keys: Any, what: str):
-    _, by_key = request_of(np.random.default_rng(12), np.arange(20), np.zeros(1, np.int64))
-    code, message = refusal(Stubs(server.target), by_key | {"item_key": keys})
-    assert code == "INVALID_ARGUMENT"
-    assert '"item_key"' in message
-    assert what in message
-
-
 def test_metrics_describe_the_table(server: ServerProcess):
     _, keys = request_of(np.random.default_rng(14), np.arange(20), np.zeros(1, np.int64))
     score(Stubs(server.target), keys, "columnar_late")
@@ -273,15 +244,3 @@ def test_a_hangup_looks_for_new_tables(base: Path, tables: Path):
         os.kill(server.pid, signal.SIGHUP)
         of = {"model_name": "ranker", "key": "item_key"}
         wait_until(lambda: Metrics(server).value(":colcast:item_table_version", **of) == 2)
-
-
-def test_without_a_table_a_request_by_key_is_refused(base: Path, tmp_path: Path):
-    (tmp_path / "none").mkdir()
-    flags = [f"--item_table=ranker:item_key:{tmp_path / 'none'}"]
-    with ServerProcess("ranker", base / "served", flags) as server:
-        stubs = Stubs(server.target)
-        features, keys = request_of(np.random.default_rng(21), np.arange(5), np.zeros(1, np.int64))
-        code, message = refusal(stubs, keys)
-        assert code == "FAILED_PRECONDITION"
-        assert str(tmp_path / "none") in message
-        assert len(score(stubs, features, "columnar_late")) == 5
