@@ -38,57 +38,39 @@ def test_the_largest_difference_is_found_with_both_values():
     assert (largest.a, largest.b) == (4.0, 4.5)
     assert output.largest_relative_difference.difference == pytest.approx(0.5 / 4.5)
     assert (output.values, output.differing) == (5, 2)
-
-
-def test_the_largest_relative_difference_may_be_elsewhere():
     output = scores(([1e-3, 100.0], [2e-3, 101.0]))
-    assert (output.largest_difference.candidate, output.largest_relative_difference.candidate) == (
-        1,
-        0,
-    )
-    assert output.largest_relative_difference.difference == pytest.approx(0.5)
+    absolute, relative = output.largest_difference, output.largest_relative_difference
+    assert (absolute.candidate, relative.candidate) == (1, 0)
+    assert relative.difference == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("lost", [np.nan, np.inf])
 def test_a_number_against_nan_is_infinitely_different_and_counted(lost: float):
     output = scores(([1.0, lost, 3.0], [1.0, lost, lost]))
-    assert (
-        output.largest_difference.difference
-        == output.largest_relative_difference.difference
-        == np.inf
-    )
-    assert output.largest_difference.candidate == 2
+    absolute, relative = output.largest_difference, output.largest_relative_difference
+    assert (absolute.difference, relative.difference, absolute.candidate) == (np.inf, np.inf, 2)
     assert output.differing == 1
     assert (output.nan if np.isnan(lost) else output.infinite) == {"A": 1, "B": 2}
 
 
-def test_strings_differ_or_do_not():
-    output = scores(([b"a", b"b"], [b"a", b"c"]))
-    assert (output.largest_difference.difference, output.largest_difference.candidate) == (
-        np.inf,
-        1,
-    )
+@pytest.mark.parametrize(
+    ("a", "b", "difference", "candidate"),
+    [([b"a", b"b"], [b"a", b"c"], np.inf, 1), (1.0, 3.0, 2.0, None)],
+    ids=["strings", "a value for the whole request"],
+)
+def test_what_is_no_score_has_no_ranking(a: Any, b: Any, difference: float, candidate: int | None):
+    output = scores((a, b))
+    largest = output.largest_difference
+    assert (largest.difference, largest.candidate) == (difference, candidate)
     assert output.rank_correlation is output.top_10_overlap is None
-
-
-def test_a_value_for_the_whole_request_has_no_candidate():
-    output = scores((1.0, 3.0))
-    assert (output.largest_difference.difference, output.largest_difference.candidate) == (
-        2.0,
-        None,
-    )
-    assert output.rank_correlation is None
 
 
 def test_top_candidates_are_of_requests_with_more():
     few, many = np.arange(10.0), np.arange(20.0)
     output = scores((few, -few), (many, many), (many, -many))
-    assert output.top_10_overlap
-    assert (
-        output.top_10_overlap.mean,
-        output.top_10_overlap.lowest,
-        output.top_10_overlap.request,
-    ) == (0.5, 0.0, 2)
+    top = output.top_10_overlap
+    assert top
+    assert (top.mean, top.lowest, top.request) == (0.5, 0.0, 2)
     assert output.rank_correlation
     assert output.rank_correlation.lowest == pytest.approx(-1)
     assert output.rank_correlation.request == 0

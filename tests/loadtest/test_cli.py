@@ -4,9 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from colcast.cli.main import main
@@ -264,3 +265,54 @@ def test_a_server_that_ends_during_the_test_is_named(
     assert ended in capsys.readouterr().err
     assert main(command) == 1
     assert f"no process {child.pid} to measure" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("limit", "code"), [("10s", 0), ("0.001ms", 1)])
+def test_a_gate_passes_or_fails(served: ServerProcess, tmp_path: Path, limit: str, code: int):
+    command = [*of_small(served.target), "--formats", "columnar"]
+    command += ["--rate", "50", "--windows", "1", "--seconds", "0.5", "--distinct", "3"]
+    command += ["--sla-p95", limit, "--max-errors", "0", "--timeout", "30"]
+    junit_file = tmp_path / "result.xml"
+    assert main([*command, "--output", str(tmp_path), "--junit", str(junit_file)]) == code
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["passed"] == (code == 0)
+    assert ElementTree.parse(junit_file).getroot().get("failures") == f"{code}"
+
+
+@pytest.fixture(scope="module")
+def parses_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server of the model before its export, without a columnar signature."""
+    with ServerProcess("small", wide.ensure(SMALL, tmp_path_factory.mktemp("parses"))) as server:
+        yield server
+
+
+def of_stock(folder: Path, address: str, formats: str) -> int:
+    command = ["loadtest", "--target", f"stock={address}", "--model", "small", "--formats", formats]
+    command += ["--traffic", f"examples:{three_requests(folder)}", "--output", str(folder)]
+    return main([*command, "--windows", "1", "--seconds", "0.5", "--rate", "20"])
+
+
+def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_are_measured(
+    parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    formats = "example,columnar,elwc,late,recorded"
+    assert of_stock(tmp_path, parses_only.target, formats) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [one["label"] for one in report["series"]] == ["stock: example", "stock: elwc"]
+    assert [(one["target"], one["format"]) for one in report["left_out"]] == [
+        *[("stock", "columnar"), ("stock", "late"), ("stock", "recorded")]
+    ]
+    printed = capsys.readouterr().out
+    assert "stock: columnar is left out: " in printed
+    assert "stock: recorded is left out: needs recorded PredictRequests, --traffic" in printed
+    assert "columnar" in report["left_out"][0]["reason"]
+    assert "stock: late is left out: " in (tmp_path / "report.html").read_text()
+
+
+def test_no_remaining_server_is_an_error_with_every_reason(
+    parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert of_stock(tmp_path, parses_only.target, "columnar,late") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("colcast loadtest: stock: columnar is left out: ")
+    assert "; stock: late is left out: " in line

@@ -3,6 +3,7 @@
 import math
 import threading
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,9 @@ from colcast.loadtest.measure.closed_loop import ClosedLoop
 from colcast.loadtest.measure.correctness import check, outputs_difference, reference_answers
 from colcast.loadtest.measure.recording import Recording, Sample
 from colcast.loadtest.measure.run import in_turn
-from colcast.loadtest.report.output import windows_shown
+from colcast.loadtest.measure.series import Series, Target, _answered
 from colcast.loadtest.send.connection import Answer, Connection, Request
+from colcast.loadtest.send.formats import RequestData
 from tensorflow_serving.apis import predict_pb2
 
 
@@ -147,19 +149,6 @@ def test_figures_of_nothing_are_not_a_number_rather_than_zero():
     assert np.isnan(recording((0.0, 0.1)).server_cpu_ms)
 
 
-def test_elsewhere_each_window_after_ten_seconds_is_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    with windows_shown("colcast loadtest", 3, 5.0) as measured:
-        measured()
-        assert capsys.readouterr().err == ""
-        monkeypatch.setattr("colcast.cli.console._QUIET_SECONDS", 0.0)
-        measured()
-        assert "window 3 of 3, about 5 s left" in capsys.readouterr().err
-        measured()
-        assert capsys.readouterr().err == ""
-
-
 REQUESTS = [Request(b"", rows=1)] * 2
 
 
@@ -219,3 +208,42 @@ def test_a_request_the_server_refuses_is_named(serve: Any):
     target = serve(refuse)
     with pytest.raises(RuntimeError, match=r"request 0 is refused, INVALID_ARGUMENT: no input 'x'"):
         reference_answers(target, [Request(b"", rows=1)])
+
+
+REFUSAL = "indices[3] = 90210 is not in [0, 1000) in node " + "model/embedding/Gather/" * 20
+
+
+def refusing(request: bytes, context: grpc.ServicerContext) -> bytes:
+    context.abort(grpc.StatusCode.INVALID_ARGUMENT, REFUSAL)
+    raise AssertionError
+
+
+GENERATED = RequestData(rows=1, user={"a": 1}, items=[{"b": 2}])
+
+
+@pytest.mark.parametrize(
+    ("data", "advised"), [(GENERATED, True), (replace(GENERATED, recorded=b"x"), False)]
+)
+def test_a_refusal_is_summarised_with_the_traffic_to_try(
+    serve: Any, data: RequestData, advised: bool
+):
+    target = Target("", serve(refusing))
+    written = [Series(target, "late", [Request(b"", 1)])]
+    _, (left_out,) = _answered(written, [data])
+    assert REFUSAL.strip("/") in left_out.reason
+    reason = str(left_out)
+    assert reason.startswith("late is left out: request 0 is refused, INVALID_ARGUMENT: indices[3]")
+    assert reason.endswith("try --traffic requests:FILE or examples:FILE") == advised
+    assert len(reason) < 240
+
+
+def test_the_largest_difference_from_the_first_format_counts(serve: Any):
+    answers = {b"a": 1.0, b"b": 2.0, b"c": 1.0, b"d": 3.0}
+    target = Target("", serve(lambda request, _: response(score=[answers[request]])))
+    written = [
+        Series(target, name, [Request(payload, 1) for payload in payloads])
+        for name, payloads in (("example", (b"a", b"b")), ("late", (b"c", b"d")))
+    ]
+    series, left_out = _answered(written, [])
+    assert [one.difference for one in series] == [0.0, 0.5]
+    assert left_out == []

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
+from colcast.export import export_saved_model
 from colcast.loadtest.compare.agreement import agreement
 from colcast.loadtest.compare.page import render
 from colcast.loadtest.compare.report import CompareReport
@@ -24,6 +25,7 @@ from markupsafe import escape
 from tensorflow.io import TFRecordWriter
 from tensorflow_serving.apis import predict_pb2
 
+from ..models.saving import save_graph
 from ..waiting import wait_until
 from .conftest import SMALL, recording
 from .test_agreement import REQUEST, answer, refused
@@ -320,3 +322,71 @@ def test_without_an_answer_the_page_says_so():
     empty = replace(report(), agreement=agreement({"late": none}), figures=())
     assert empty.problems == ["no request was answered by both"]
     assert "no request was answered by both" in render(empty.as_json())
+
+
+# A team's own model and its export, at the first attempt.
+
+v1 = tf.compat.v1
+SPEC = {
+    "user_age": tf.io.FixedLenFeature([], tf.float32),
+    "movie": tf.io.FixedLenFeature([], tf.int64),
+}
+
+
+def save_estimator(folder: Path) -> None:
+    """Signatures like an Estimator's: predict and serving_default have different outputs."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        examples = v1.placeholder(tf.string, [None], "examples")
+        parsed = tf.io.parse_example(examples, SPEC)
+        weights = v1.get_variable(
+            "weights", [32], initializer=v1.random_normal_initializer(seed=1), use_resource=True
+        )
+        logits = tf.gather(weights, parsed["movie"]) + tf.sin(parsed["user_age"])
+        both = tf.stack([-logits, logits], 1)
+        session.run(v1.global_variables_initializer())
+        names = tf.tile([["0", "1"]], [tf.shape(logits)[0], 1])
+        scores = tf.nn.softmax(both)
+        sdk = v1.saved_model
+        signatures = {
+            "predict": sdk.predict_signature_def(
+                {"examples": examples}, {"logits": both, "probabilities": scores}
+            ),
+            "serving_default": sdk.classification_signature_def(examples, names, scores),
+            "regression": sdk.regression_signature_def(examples, scores[:, 1]),
+        }
+        save_graph(folder, session, signatures)
+
+
+@pytest.mark.parametrize(
+    ("signature", "made", "outputs"),
+    [
+        ("serving_default", "serving_default, columnar, columnar_late", {"classes", "scores"}),
+        ("predict=fast", "predict, fast", {"logits", "probabilities"}),
+    ],
+)
+def test_an_export_is_compared_in_all_its_formats(
+    tmp_path: Path, signature: str, made: str, outputs: set[str]
+):
+    save_estimator(tmp_path / "model")
+    late = "late" in made
+    user = ["user_age"] if late else []
+    export_saved_model(
+        *(tmp_path / "model", tmp_path / "export/1"),
+        signatures=[signature],
+        user_features=user,
+        late=late,
+    )
+    sides = [str(tmp_path / "model"), str(tmp_path / "export")]
+    assert main(["compare", *sides, "--output", str(tmp_path / "report")]) == 0
+    report = json.loads((tmp_path / "report/report.json").read_bytes())
+    called = signature.partition("=")[0]
+    assert report["settings"]["compared"] == f"A's {called} with B's {made}"
+    assert report["requests"] == report["answered_by_both"] == 50 * len(made.split(", "))
+    assert report["other_forms"] == []
+    formats = ("example", "columnar", "late")[: len(made.split(", "))]
+    assert {one["name"] for one in report["outputs"]} == {
+        f"{name}, {of}" for name in outputs for of in formats
+    }
+    for output in report["outputs"]:
+        bound = 1e-5 if output["name"].endswith(", late") else 0
+        assert output["largest_difference"]["difference"] <= bound

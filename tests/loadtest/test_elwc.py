@@ -17,6 +17,8 @@ from colcast.loadtest.send.connection import CLASSIFY, REGRESS
 from colcast.loadtest.send.formats import elwc_request, scoring_signature
 from tensorflow_serving.apis import classification_pb2, regression_pb2
 
+from ..models.saving import serialized
+
 FLOAT = dtype_of_array(np.zeros(1, np.float32))
 
 
@@ -32,19 +34,12 @@ def schema(*signatures: Signature) -> ModelSchema:
     return ModelSchema("m", 1, {one.name: one for one in signatures})
 
 
-def example(**floats: float) -> bytes:
-    made = tf.train.Example()
-    for name, value in floats.items():
-        made.features.feature[name].float_list.value.append(value)
-    return bytes(made.SerializeToString())
-
-
 def features(message: tf.train.Example) -> dict[str, list[float]]:
     return {name: list(one.float_list.value) for name, one in message.features.feature.items()}
 
 
 REGRESSES = signature("score", {"outputs": 1}, "tensorflow/serving/regress")
-ROWS = [example(age=31, price=5), example(age=31, price=7), example(age=31)]
+ROWS = [serialized({"age": 31.0, **more}) for more in ({"price": 5.0}, {"price": 7.0}, {})]
 
 
 def test_features_equal_in_all_examples_become_the_context():

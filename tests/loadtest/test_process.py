@@ -111,14 +111,3 @@ def test_metrics_without_the_figures_are_named(metrics_page: Callable[[str], str
 def test_an_interrupt_elsewhere_is_raised_at_once(how: signal.Signals):
     with pytest.raises(KeyboardInterrupt), interruptible():
         os.kill(os.getpid(), how)
-
-
-def test_handlers_and_hook_are_put_back():
-    def installed() -> list[object]:
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
-        return [sys.unraisablehook, *map(signal.getsignal, numbers)]
-
-    before = installed()
-    with interruptible():
-        assert installed() != before
-    assert installed() == before

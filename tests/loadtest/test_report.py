@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from colcast.loadtest.measure.recording import milliseconds, share
-from colcast.loadtest.measure.search import Found, Verdict, Window
-from colcast.loadtest.report.charts import Bar, Line, bar_chart, line_chart
-from colcast.loadtest.report.gate import headline
+from colcast.loadtest.measure.search import Found, Sla, Verdict, Window
+from colcast.loadtest.report.charts import Line, line_chart
+from colcast.loadtest.report.gate import Thresholds, headline, judge, junit
 from colcast.loadtest.report.page import render
 
 from .conftest import FORMATS, report
@@ -183,46 +183,41 @@ def test_unmeasured_figures_are_a_dash():
     assert (milliseconds(NAN), share(NAN, 1.0), share(1.0, NAN), share(1.0, 0.0)) == ("-",) * 4
 
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def group(chart: str, name: str) -> ElementTree.Element:
-    """The group of shapes that a chart draws under a name."""
-    root = ElementTree.fromstring(chart)
-    return next(it for it in root.iter(f"{SVG}g") if it.get("id") == name)
-
-
-def texts(chart: str) -> list[str]:
-    return [it.text or "" for it in ElementTree.fromstring(chart).iter(f"{SVG}text")]
-
-
-def outline(chart: str, name: str) -> list[tuple[float, float]]:
-    """The corners of the first shape that has this name."""
-    path = next(group(chart, name).iter(f"{SVG}path")).attrib["d"]
-    return [(float(x), float(y)) for x, y in re.findall(r"[ML] (\S+) (\S+)", path)]
-
-
-def width(chart: str, name: str) -> float:
-    across = [x for x, _ in outline(chart, name)]
-    return max(across) - min(across)
-
-
 def test_a_point_that_was_not_measured_is_a_gap():
-    values = [(0, 1.0), (1, 2.0), (2, float("nan")), (3, 3.0), (4, 3.0)]
+    values = [(0, 1.0), (1, 2.0), (2, NAN), (3, 3.0), (4, 3.0)]
     chart = line_chart([Line("a", 0, values)], x_title="x", y_title="y")
-    path = next(group(chart, "a").iter(f"{SVG}path")).attrib["d"]
+    (path,) = re.findall(r'id="a".*?<path [^>]*\bd="([^"]+)"', chart, re.DOTALL)
     assert path.count("M") == 2
     assert "nan" not in chart
 
 
-def test_bars_are_as_long_as_their_values():
-    chart = bar_chart([Bar("a", 0, 10, "10"), Bar("b", 1, 5, "5"), Bar("c", 2, 0, "0")], "t")
-    assert width(chart, "b") == pytest.approx(width(chart, "a") / 2, abs=0.1)
-    assert width(chart, "c") == 0
-    assert {"a", "b", "c", "10", "5", "0"} <= set(texts(chart))
+def test_a_threshold_is_judged_for_every_series():
+    results = report(errors=3, with_search=False).results
+    thresholds = Thresholds((Sla(95, 12.0),), max_errors=0)
+    verdicts = judge(results, thresholds)
+    assert [(it.series, it.threshold, it.passed) for it in verdicts] == [
+        ("example", "p95 <= 12 ms", False),
+        ("example", "errors <= 0", False),
+        ("repeated", "p95 <= 12 ms", True),
+        ("repeated", "errors <= 0", True),
+        ("columnar", "p95 <= 12 ms", True),
+        ("columnar", "errors <= 0", True),
+    ]
+    assert str(verdicts[1]) == "example: errors <= 0: failed, 3"
 
 
-def test_colours_are_those_of_the_page():
-    chart = bar_chart([Bar("a", 3, 1, "1")], "t")
-    assert "fill: var(--s3)" in chart
-    assert not re.search("#[0-9a-f]{6}", chart)
+def test_a_late_generator_is_named_where_a_threshold_is_missed():
+    results = report(with_search=False).results
+    recording = results[0].recording
+    recording.calls = [call._replace(sent=call.due + 0.05) for call in recording.calls]
+    (missed, _, _) = judge(results, Thresholds((Sla(95, 1.0),)))
+    assert missed.measured.endswith("ms; the load generator was late")
+
+
+def test_junit_has_a_case_per_threshold_and_one_for_the_answers():
+    results = report(errors=3, with_search=False).results
+    verdicts = judge(results, Thresholds(max_errors=2))
+    suite = ElementTree.fromstring(junit(verdicts, ["columnar: 3 of 200 checked answers differ"]))
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
+    messages = [failure.get("message") for failure in suite.iter("failure")]
+    assert messages == ["3", "columnar: 3 of 200 checked answers differ"]
