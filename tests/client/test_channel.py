@@ -179,12 +179,13 @@ def test_servers_that_a_name_gains_and_loses(monkeypatch: pytest.MonkeyPatch):
         pass
 
 
-def test_a_user_whose_server_is_busy_goes_elsewhere():
-    """With six calls in flight on two servers, a load bound of 1.25 allows four per server."""
-    servers = Servers(["10.0.0.1:1", "10.0.0.2:1"], 1.25, str, lambda _: always_up)
+@pytest.mark.parametrize(("bound", "expected"), [(1.0, [3, 3]), (1.25, [2, 4])])
+def test_a_user_whose_server_is_busy_goes_elsewhere(bound: float, expected: list[int]):
+    """Six calls are in flight on two servers."""
+    servers = Servers(["10.0.0.1:1", "10.0.0.2:1"], bound, str, lambda _: always_up)
     taken = [servers.take("user") for _ in range(6)]
     counts = Counter(one.address for one in taken if one is not None)
-    assert sorted(counts.values()) == [2, 4]
+    assert sorted(counts.values()) == expected
 
 
 def test_only_the_first_attempt_goes_to_a_named_server():
