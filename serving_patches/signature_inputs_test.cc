@@ -244,6 +244,25 @@ TEST(SignatureInputsTest, MoreRowsThanAllowedAreRefused) {
   }
 }
 
+TEST(SignatureInputsTest, ADefaultCountsWithAllItsRows) {
+  SignatureDef signature = Ranking();
+  for (const char* const other : {"history", "temperature", "user"}) {
+    signature.mutable_inputs()->erase(other);
+  }
+  (*signature.mutable_inputs())["item"].set_dtype(tensorflow::DT_FLOAT);
+  const std::vector<std::pair<std::string, std::string>> sent = {
+      {"item", "dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [ 1, 2, 3 ]"}};
+  const Request request(sent);
+  for (const int64_t max_bytes : {11, 12}) {
+    SignatureInputs::Limits limits;
+    limits.max_expanded_bytes = max_bytes;
+    std::vector<Tensor> feeds;
+    const absl::Status status = request.Build(*SignatureInputs::Create(signature, limits), &feeds);
+    EXPECT_EQ(status.code(),
+              max_bytes == 12 ? absl::StatusCode::kOk : absl::StatusCode::kResourceExhausted);
+  }
+}
+
 struct Mistake {
   std::string name;
   std::vector<std::pair<std::string, std::string>> inputs;

@@ -73,6 +73,23 @@ TEST_F(ItemColumnsTest, Strings) {
   EXPECT_THAT(words.texts, ElementsAre("w0", "w1", "", "", "w0", "", "", ""));
 }
 
+TEST_F(ItemColumnsTest, ListsOfStringsArePaddedWithTheirDefault) {
+  TestFile file = MakeTestTable({2, 3});
+  std::string& declared = file.metadata["features"];
+  constexpr std::string_view kWords = R"("ragged","dtype":"string","shape":[],"default":null)";
+  declared.replace(declared.find(kWords), kWords.size(),
+                   R"("fixed_len_sequence","dtype":"string","shape":[],"default":["-"])");
+  std::shared_ptr<const TableFile> read;
+  ASSERT_TRUE(ReadTestFile(file.Bytes(), &read).ok());
+  const std::shared_ptr<const ItemTable> table = ItemTable::Create(read);
+  const std::vector<size_t> features = {table->features().size() - 1};
+  DecodedRequest request;
+  AddColumns(table, {1, 2}, features, &request);
+  Collector words;
+  ASSERT_TRUE(VisitStrings(*request.Find("words"), 4, &words).ok());
+  EXPECT_THAT(words.texts, ElementsAre("w0", "w1", "-", "-"));
+}
+
 TEST_F(ItemColumnsTest, SomeRows) {
   const std::vector<int64_t> places = {2, 0};
   std::vector<int64_t> tags(4);

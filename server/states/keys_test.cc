@@ -209,6 +209,9 @@ TEST(RowKeys, RepeatTheLastValueOfAShortList) {
   const auto keys = KeysOf(3, {Tensor(DT_STRING, {3}, Strings({"a", "b"}))});
   EXPECT_NE(keys[0], keys[1]);
   EXPECT_EQ(keys[1], keys[2]);
+  const auto floats = KeysOf(3, {Tensor(DT_FLOAT, {3}, Floats({1, 2}))});
+  EXPECT_NE(floats[0], floats[1]);
+  EXPECT_EQ(floats[1], floats[2]);
   const auto empty = KeysOf(2, {Tensor(DT_STRING, {2}, "")});
   EXPECT_EQ(empty[0], KeysOf(1, {Tensor(DT_STRING, {1}, Strings({""}))})[0]);
 }
@@ -231,6 +234,26 @@ TEST(RowKeys, DifferByColumn) {
             KeysOf(1, {Tensor(DT_DOUBLE, {1}, "")})[0]);
   EXPECT_NE(KeysOf(1, {Tensor(DT_STRING, {1, 2}, Strings({"ab", "c"}))})[0],
             KeysOf(1, {Tensor(DT_STRING, {1, 2}, Strings({"a", "bc"}))})[0]);
+  EXPECT_NE(KeysOf(1, {Tensor(DT_STRING, {1}, Strings({"a"}))})[0],
+            KeysOf(1, {Tensor(DT_STRING, {1}, Strings({std::string("a\0", 2)}))})[0]);
+}
+
+TEST(RowKeys, DoNotDependOnTheRequestBefore) {
+  RowKeys row_keys;
+  const auto key_of = [&row_keys](const std::string& values) {
+    const std::string message =
+        BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(DT_STRING, {1}, values)));
+    DecodedRequest request;
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    row_keys.Begin(1, kHash);
+    EXPECT_TRUE(row_keys.AddRows(request.columns()[0], 1).ok());
+    std::vector<Key> keys;
+    row_keys.Finish(&keys);
+    return keys[0];
+  };
+  const Key empty = key_of("");
+  EXPECT_NE(key_of(Strings({"a"})), empty);
+  EXPECT_EQ(key_of(""), empty);
 }
 
 TEST(RowKeys, OfZeroRowsAreNone) { EXPECT_TRUE(KeysOf(0, {Tensor(DT_INT64, {0}, "")}).empty()); }

@@ -12,6 +12,7 @@ import tensorflow as tf
 from colcast.cli.main import main
 from colcast.export import ExportError, export_saved_model
 from colcast.export.report._report import FILE
+from colcast.zoo.saving import with_defaults
 
 from ..models.saving import save_parser
 from .conftest import example, served
@@ -73,6 +74,21 @@ def test_new_signature_can_be_the_default(two_signatures, tmp_path):
     np.testing.assert_array_equal(scores, [6, -3])
     former = python["serving_examples"](examples=tf.constant(EXAMPLES))["tripled"]
     np.testing.assert_array_equal(former, [6, -3])
+
+
+def test_defaults_of_tensors_are_kept(tmp_path):
+    module = tf.Module()
+    module.weight = tf.Variable(3.0)
+    takes = [tf.TensorSpec([None], tf.float32, name=name) for name in ("x", "y")]
+    score = tf.function(lambda x, y: {"score": (x + y) * module.weight}, input_signature=takes)
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures=score.get_concrete_function())
+    with_defaults(tmp_path / "model", "serving_default", {"y": [0.5]})
+    export_saved_model(tmp_path / "model", tmp_path / "out", warmup=[1])
+    with served(tmp_path / "out") as model:
+        defaults = model.meta_graph.signature_def["columnar"].defaults
+    assert {name: tf.make_ndarray(value).tolist() for name, value in defaults.items()} == {
+        "y": [0.5]
+    }
 
 
 def test_a_default_that_is_not_a_new_signature_is_refused(two_signatures, tmp_path):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -264,6 +265,39 @@ TEST_F(StageKeysTest, EveryValueCountsWhereLengthsDoNotFit) {
   const std::vector<states::Key> after = Keys(2, false);
   EXPECT_TRUE(before[0] == after[0]);
   EXPECT_FALSE(before[1] == after[1]);
+}
+
+// Row 0 of an item table: a list padded to a width.
+class PaddedRow final : public StoredValues {
+ public:
+  PaddedRow(const StoredRows* rows, int64_t width) : StoredValues(rows), width_(width) {}
+  bool padded() const override { return true; }
+  void Copy(void* out) const override { std::fill_n(static_cast<int64_t*>(out), width_, 0); }
+  void Copy(Span<int64_t>, void* out) const override { Copy(out); }
+  void Visit(StringVisitor*) const override {}
+  void Visit(Span<int64_t>, StringVisitor*) const override {}
+
+ private:
+  const int64_t width_;
+};
+
+TEST_F(StageKeysTest, AStoredRowHasAKeyForEachWidthIfPaddingCounts) {
+  const std::vector<uint32_t> numbers = {0};
+  const StoredRows rows = {1, Span<uint32_t>(numbers)};
+  std::vector<states::Key> keys;
+  for (const int64_t width : {1, 2}) {
+    const PaddedRow stored(&rows, width);
+    Column column;
+    column.name = "ids";
+    column.dtype = DT_INT64;
+    column.dims = {1, width};
+    column.values.stored = &stored;
+    Input input(column);
+    ASSERT_TRUE(input.Check().ok());
+    columns_[inputs().Find("ids")] = &input;
+    keys.push_back(Keys(1, true)[0]);
+  }
+  EXPECT_FALSE(keys[0] == keys[1]);
 }
 
 TEST_F(StageKeysTest, AColumnHasRowsIfItHasAsManyAsThere) {
