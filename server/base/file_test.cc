@@ -40,7 +40,7 @@ TEST_F(FileTest, ReadsAFileThatTellsNoSize) {
   EXPECT_THAT(content_, HasSubstr("VmRSS"));
 }
 
-TEST_F(FileTest, WhatIsNotThereIsNotFound) {
+TEST_F(FileTest, AMissingFileIsNotFound) {
   const Status status = ReadFile(root_ / "none", &content_);
   EXPECT_EQ(status.code, StatusCode::kNotFound);
   EXPECT_THAT(status.message, AllOf(HasSubstr(root_ / "none"), HasSubstr("No such file")));

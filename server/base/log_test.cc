@@ -74,7 +74,7 @@ TEST_F(LogWriterTest, AReaderThatStopsDelaysNobody) {
   EXPECT_EXIT(LogMuchInto(Pipe()[1]), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(LogWriterTest, AReaderThatEndsEndsNothing) {
+TEST_F(LogWriterTest, TheProcessOutlivesTheReaderOfItsLog) {
   const auto without_reader = [] {
     const auto [reader, writer] = Pipe();
     close(reader);
@@ -83,7 +83,7 @@ TEST_F(LogWriterTest, AReaderThatEndsEndsNothing) {
   EXPECT_EXIT(without_reader(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(LogWriterTest, WhatDoesNotFitIsCounted) {
+TEST_F(LogWriterTest, LinesThatDoNotFitAreCounted) {
   const auto [reader, writer] = Pipe();
   const auto [logged, says_logged] = Pipe();
   const pid_t process = fork();

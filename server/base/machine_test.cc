@@ -57,7 +57,7 @@ TEST_F(AvailableCoresTest, Version1HasFilesOfItsOwn) {
   EXPECT_EQ(AvailableCores(root_), 1);
 }
 
-TEST_F(AvailableCoresTest, AQuotaOfMoreThanThereIsOrThatCanNotBeReadLimitsNothing) {
+TEST_F(AvailableCoresTest, AQuotaThatIsTooLargeOrUnreadableLimitsNothing) {
   Write("proc/self/cgroup", "0::/\n");
   Write("sys/fs/cgroup/cpu.max", "100000000 100000\n");
   EXPECT_EQ(AvailableCores(root_), all_);
@@ -78,7 +78,7 @@ class AvailableMemoryTest : public FakeRootTest {
 
 TEST_F(AvailableMemoryTest, WithoutGroupsItIsTheMachines) { EXPECT_EQ(Available(), kMiB); }
 
-TEST_F(AvailableMemoryTest, WhatCanNotBeReadDoesNotLimit) {
+TEST_F(AvailableMemoryTest, UnreadableLimitsAreIgnored) {
   fs::remove_all(root_);
   EXPECT_EQ(Available(), std::numeric_limits<int64_t>::max());
 }

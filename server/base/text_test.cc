@@ -81,7 +81,7 @@ TEST(JsonText, WholeDecimalsKeepAPoint) {
   EXPECT_EQ(Decimal(-0.0), "-0.0");
 }
 
-TEST(JsonText, WhatIsNotFiniteIsSpeltAsJavaScriptDoes) {
+TEST(JsonText, NonFiniteNumbersAreSpelledAsInJavaScript) {
   EXPECT_EQ(Decimal(std::nanf("")), "NaN");
   EXPECT_EQ(Decimal(std::numeric_limits<float>::infinity()), "Infinity");
   EXPECT_EQ(Decimal(-std::numeric_limits<double>::infinity()), "-Infinity");
@@ -98,14 +98,14 @@ TEST(JsonText, FloatsReadBackAsTheyWere) {
   }
 }
 
-TEST(JsonText, StringsEscapeWhatJsonAsksFor) {
+TEST(JsonText, StringsAreEscapedAsJsonRequires) {
   EXPECT_EQ(Quoted("caf\xC3\xA9"), "\"caf\xC3\xA9\"");
   EXPECT_EQ(Quoted("a\"b\\c\n\t\b\f\r"), R"("a\"b\\c\n\t\b\f\r")");
   EXPECT_EQ(Quoted(std::string_view("\0\x1F", 2)), R"("\u0000\u001F")");
   EXPECT_EQ(Quoted(""), R"("")");
 }
 
-TEST(JsonText, QuotedEscapesWhatJsonDoesNotAllow) {
+TEST(JsonText, QuotedEscapesCharactersThatJsonForbids) {
   EXPECT_EQ(JsonQuoted("a \"b\" \\ c\nd\x01"), "\"a \\\"b\\\" \\\\ c\\nd\\u0001\"");
 }
 
@@ -133,7 +133,7 @@ TEST(JsonWriterTest, ObjectsAndListsNest) {
       R"({"text":"a\"\n","whole":-3,"real":0.25,"none":null,"yes":true,"list":[1,{"a":"b"}],"object":{}})");
 }
 
-TEST(JsonWriterTest, WhatJsonHasNotIsText) {
+TEST(JsonWriterTest, ValuesThatJsonLacksAreText) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   JsonWriter json;
   json.Object({{"a", kInfinity},

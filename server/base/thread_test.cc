@@ -20,7 +20,7 @@ namespace {
 
 int NiceOfThisThread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))); }
 
-TEST(ThreadPriorityTest, TheThreadAndThoseItStartsGiveWayAndNoOther) {
+TEST(ThreadPriorityTest, OnlyTheThreadAndItsChildrenGetLowPriority) {
   const int before = NiceOfThisThread();
   std::thread([&] {
     LowerThisThreadsPriority();
@@ -92,7 +92,7 @@ Status StartThreads(const std::function<Status()>& start) {
   std::_Exit(status.code == StatusCode::kResourceExhausted && is_named ? 0 : 1);
 }
 
-TEST(ThreadTest, WhatGetsNoThreadIsAnErrorThatNamesIt) {
+TEST(ThreadTest, AThreadThatCannotStartIsAnErrorThatNamesIt) {
   const auto start = [] {
     Thread thread;
     Status status = StartThread(

@@ -79,7 +79,7 @@ TEST(ModelConfigTest, TextThatDoesNotParseIsNamedByLineAndColumn) {
   EXPECT_THAT(ErrorOf("model_config_list {"), StartsWith("models.config:1:"));
 }
 
-TEST(ModelConfigTest, ABinaryFileIsCalledSo) {
+TEST(ModelConfigTest, TheErrorSaysThatAFileIsBinary) {
   EXPECT_THAT(ErrorOf(std::string("\x7f"
                                   "ELF\0",
                                   5)),

@@ -176,7 +176,7 @@ TEST_F(ModelStateTest, FilesThatComeToAVersionThatServesAreSeen) {
   EXPECT_THAT(ToLoad(), IsEmpty());
 }
 
-TEST_F(ModelStateTest, AVersionThatIsReplacedWhileItLoadsInVainIsTriedAgain) {
+TEST_F(ModelStateTest, AVersionReplacedDuringAFailingLoadIsTriedAgain) {
   state_.SetAspiredVersions(WithFiles(1, 10));
   state_.StartLoading("/m/1");
   state_.SetAspiredVersions(WithFiles(1, 11));
@@ -198,7 +198,7 @@ TEST_F(ModelStateTest, AVersionWantedAgainWhileItUnloadsIsLoadedAfterwards) {
   EXPECT_THAT(ToLoad(), ElementsAre(1));
 }
 
-TEST_F(ModelStateTest, AVersionLoadedInVainGoesWhenItIsReady) {
+TEST_F(ModelStateTest, AVersionNoLongerAspiredIsUnloadedOnceItHasLoaded) {
   state_.SetAspiredVersions(OnDisk({1, 2}));
   Load(2);
   state_.StartLoading("/m/1");

@@ -48,7 +48,7 @@ TEST_F(TextProtoTest, AFileThatIsNotThereIsNotFound) {
               AllOf(HasSubstr("/nowhere/ssl.cfg"), HasSubstr("No such file or directory")));
 }
 
-TEST_F(TextProtoTest, ABinaryFileIsCalledSo) {
+TEST_F(TextProtoTest, TheErrorSaysThatAFileIsBinary) {
   Write(
       std::string("\x7f"
                   "ELF\0",
@@ -58,7 +58,7 @@ TEST_F(TextProtoTest, ABinaryFileIsCalledSo) {
               HasSubstr(path_ + " is binary, expected tensorflow.serving.SSLConfig as text"));
 }
 
-TEST_F(TextProtoTest, ADirectoryIsNoFile) {
+TEST_F(TextProtoTest, ADirectoryIsRefused) {
   SSLConfig config;
   EXPECT_FALSE(ReadTextProto(::testing::TempDir(), &config).ok());
 }

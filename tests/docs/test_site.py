@@ -64,7 +64,7 @@ def test_pages_load_nothing_from_other_hosts(site):
         assert not re.search(r"url\(['\"]?(https?:)?//", sheet.read_text()), sheet
 
 
-def test_links_to_source_files_are_text_and_those_to_pages_lead_there(site):
+def test_links_to_source_files_become_text_and_links_to_pages_work(site):
     home = (site / "index.html").read_text()
     assert 'href="late.html"' in home
     assert 'src="loadtest.png"' in home
