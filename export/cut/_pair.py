@@ -68,7 +68,7 @@ def rows_of_pair(
             columns.pop(index_key(domain)): index,
             f"{prefix}/rows/of_{domain}/index:0": index,
         }
-    # The number of user rows after gathering; it would be 1 with a single user.
+    # The number of rows that the users' states have after gathering; 1 for a single user.
     found[f"{prefix}/rows/of_user:0"] = Fact("size", ((),), sizes=(R,))
     return found | rows_of(columns, graph)
 

@@ -24,7 +24,7 @@
 
 namespace colcast::api {
 
-// What a call's transport knows of it from the beginning.
+// What the transport knows about a call when it begins.
 struct Origin {
   const char* api = "";         // for the metrics, for example "Predict"
   const char* entrypoint = "";  // for the metrics: "GRPC" or "REST"

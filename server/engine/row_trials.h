@@ -1,8 +1,8 @@
 // Decides whether one-row inputs are repeated for a signature whose inputs no export recorded as
 // rows.
 //
-// Where TensorFlow answers a request as it was sent, that is the answer. Inputs are repeated only
-// if their rows alone make the signature refuse the request. A trial shows that: with made-up
+// If TensorFlow answers a request as it was sent, the server returns that answer. It repeats inputs
+// only if the signature refuses the request because of their rows. A trial shows that: with made-up
 // values, the signature refuses the inputs with one row beside others with two, and accepts all of
 // them with two. The values of requests play no role, so an invalid value never looks like wrong
 // rows, and a request never changes the answer to another. Signatures whose inputs are parts of a
