@@ -36,14 +36,12 @@ def save(
     users_per_run: str = "many",
     numbered: bool = True,
     fails: bool = False,
-    dependent: str = "",
     layers: int = 0,
 ) -> None:
     """Writes the model; a different weight gives different scores for the same request.
 
     Without `numbered`, the model is like one exported before users' rows had numbers. With `fails`,
-    its last stage always fails. The record declares the signatures in `dependent` as having
-    dependent rows. `layers` over the user's history make the user's state worth caching.
+    its last stage always fails. `layers` over the user's history make its state worth caching.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
@@ -55,15 +53,13 @@ def save(
             "columnar_pair": model.last_stage(users_per_run, numbered, fails),
         }
         save_graph(directory, session, signatures)
-    record: dict[str, Any] = {
+    record = {
         "source_input": None,
         "late": {"signature": "columnar_late"},
         "parts": {"written": True, "users_per_run": users_per_run},
         "features": {"tags": {"kind": "var_len"}, "history": {"kind": "fixed_len_sequence"}},
         "independence": independent(*signatures),
     }
-    for name in dependent.split():
-        record["independence"][name] = {"rows": False, "why_not": "the test says so"}
     with_record(directory, {"columnar": record})
 
 

@@ -11,6 +11,8 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.server import ServerProcess
 
+from ..models.saving import serialized
+
 keras, layers = tf.keras, tf.keras.layers
 RAW = {
     "user_company": tf.io.VarLenFeature(tf.string),
@@ -99,19 +101,6 @@ def client(folder: Path) -> Iterator[RankingClient]:
         yield client
 
 
-def example(row: dict[str, Any]) -> bytes:
-    proto = tf.train.Example()
-    for name, value in row.items():
-        feature = proto.features.feature[name]
-        if isinstance(value, str):
-            feature.bytes_list.value.append(value.encode())
-        elif isinstance(value, int):
-            feature.int64_list.value.append(value)
-        else:
-            feature.float_list.value.append(value)
-    return proto.SerializeToString()
-
-
 @pytest.mark.parametrize("user", [{"user_company": "Blue", "user_hour": 7}, {"user_company": "?"}])
 def test_scores_are_those_of_the_trainer_with_the_user_sent_once(
     folder: Path, client: RankingClient, user: dict[str, Any]
@@ -123,7 +112,7 @@ def test_scores_are_those_of_the_trainer_with_the_user_sent_once(
     ]
     items[3] = {"latitude": 41.75}
     items[5] = {"miles": 2.0, "payment": "Barter"}
-    examples = [example({**user, **item}) for item in items]
+    examples = [serialized({**user, **item}) for item in items]
     source = tf.saved_model.load(str(folder / "model")).signatures["serving_default"]
     expected = source(tf.constant(examples))["outputs"].numpy()[:, 0]
     listed = [

@@ -54,7 +54,6 @@ AS_SAVED = (
 )
 WHOLE_AND_ALONE = ("--num_workers=1", "--nojoin_waiting_requests", "--max_piece_milliseconds=1e6")
 BATCHING = ("--num_workers=1", "--enable_batching")
-ONE_WAITS = ("--num_workers=1", "--max_queued_requests=1")
 
 
 def array_of(proto: tensor_pb2.TensorProto) -> np.ndarray:

@@ -13,7 +13,7 @@ import grpc
 import numpy as np
 import pytest
 
-from ..models import dependent_model, lists_model, stages_model
+from ..models import dependent_model, lists_model
 from .metrics_page import Metrics, of_predicts, until_joined
 from .servers import BATCHING, NOTHING_KEPT, ONE_WORKER, Stubs
 
@@ -46,14 +46,6 @@ def _flags(base_path: Path) -> list[str]:
 
 @pytest.fixture(scope="module", name="batching")
 def _batching(serve: Any, base_path: Path, flags: list[str]) -> Stubs:
-    return serve(base_path, *flags)
-
-
-@pytest.fixture(scope="module", name="staged")
-def _staged(tmp_path_factory: pytest.TempPathFactory, serve: Any, flags: list[str]) -> Stubs:
-    """Stubs of a model with stages, whose last stage scores one user's candidates per run."""
-    base_path = tmp_path_factory.mktemp("staged")
-    stages_model.save(base_path / "1", users_per_run="one", dependent=f"columnar_pair {LATE}")
     return serve(base_path, *flags)
 
 
@@ -109,74 +101,6 @@ def test_where_candidates_interact_columnar_is_one_run_and_late_one_for_each_use
         stubs.predict(several, signature_name=LATE)
     assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     assert '"total"' in error.value.details()
-
-
-def test_lists_whose_greatest_length_matters_run_with_their_own_length(batching):
-    requests = []
-    for seed in range(REQUESTS):
-        draw = np.random.default_rng(seed)
-        length = draw.integers(1, 4, draw.integers(1, 5))
-        # lists of equal width may run together
-        history = draw.random((len(length), 3), np.float32)
-        requests.append({"history": history, "history/length": length})
-
-    def ask() -> None:
-        means = together(batching, "listed", requests, "mean")
-        for inputs, mean in zip(requests, means, strict=True):
-            length, history = inputs["history/length"], inputs["history"]
-            sums = [row[:n].sum() for row, n in zip(history, length, strict=True)]
-            np.testing.assert_allclose(mean, np.array(sums) / length.max(), rtol=1e-5)
-
-    until_joined(ask, batching, "listed")
-
-
-def test_an_input_is_not_padded_for_another_that_is_named_as_its_length(batching):
-    draw = np.random.default_rng(3)
-    requests = [
-        {"seen": draw.random((2, draw.integers(1, 7)), np.float32), "seen/length": np.array([0, 1])}
-        for _ in range(REQUESTS)
-    ]
-
-    def ask() -> None:
-        means = together(batching, "wide", requests, "mean")
-        for inputs, mean in zip(requests, means, strict=True):
-            expected = inputs["seen"].mean(1) + inputs["seen/length"]
-            np.testing.assert_allclose(mean, expected, rtol=1e-5)
-
-    until_joined(ask, batching, "wide")
-
-
-@pytest.mark.parametrize("signature", ["total", "best"])
-def test_an_output_without_a_row_per_candidate_is_the_requests_own(batching, signature):
-    draw = np.random.default_rng(4)
-    requests = [
-        {"item": draw.integers(0, 9, draw.integers(1, 9)).astype(np.float32)}
-        for _ in range(REQUESTS)
-    ]
-    found = together(batching, signature, requests, signature)
-    assert [value.tolist() for value in found] == [[inputs["item"].sum()] for inputs in requests]
-
-
-def states_of(stubs: Any, inputs: Inputs) -> Inputs:
-    """The states of the request's users and items, from their stages."""
-    states: Inputs = {}
-    for domain in ("user", "item"):
-        columns = {name: inputs[name] for name in stages_model.DOMAINS[domain]}
-        states |= stubs.predict(columns, signature_name=f"columnar_{domain}")
-    return states
-
-
-def test_requests_to_the_last_stage_do_not_run_together(staged):
-    requests, expected = [], []
-    for seed in range(8):
-        inputs = stages_model.inputs(np.random.default_rng(seed), 1, 3)
-        expected.append(staged.predict(inputs, signature_name=LATE)["score"])
-        rows = {"row_to_user": np.zeros(3, np.int64), "user_state/row": np.zeros(1, np.int64)}
-        requests.append(states_of(staged, inputs) | rows | {"position": inputs["position"]})
-    for _ in range(5):
-        scores = together(staged, "columnar_pair", requests, "score")
-        np.testing.assert_allclose(scores, expected, rtol=1e-5)
-    assert of_predicts(staged, "joined_requests", "columnar_pair") == 0
 
 
 SLICES = ("--num_workers=4", "--max_piece_milliseconds=0.01")

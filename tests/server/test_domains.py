@@ -7,10 +7,8 @@ from typing import Any
 
 import grpc
 import numpy as np
-import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.client import RankingClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,72 +165,11 @@ def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> No
 
 # The client's requests.
 
-CANDIDATES = 1600
-
-
-def user_of(random: np.random.Generator) -> Columns:
-    """A user's features as a client's caller has them."""
-    columns = shops.rows("user", 1, random)
-    return {
-        name: values[0][: columns[f"{name}/length"][0]]
-        if f"{name}/length" in columns
-        else values[0]
-        for name, values in columns.items()
-        if not name.endswith("/length")
-    }
-
-
-def candidates(random: np.random.Generator) -> dict[str, list[Any]]:
-    """Candidates that have few shops and campaigns: feature -> an entry per candidate."""
-    columns: Columns = shops.rows("item", CANDIDATES, random)
-    for domain, rows in (("shop", 40), ("campaign", 5)):
-        picked = random.integers(0, rows, CANDIDATES)
-        columns |= {name: c[picked] for name, c in shops.rows(domain, rows, random).items()}
-    lists = {name for name in columns if f"{name}/length" in columns}
-    return {
-        name: [row[:length] for row, length in zip(c, columns[f"{name}/length"], strict=True)]
-        if name in lists
-        else list(c)
-        for name, c in columns.items()
-        if not name.endswith("/length")
-    }
-
-
-def frame_of(items: dict[str, list[Any]], rows: int = CANDIDATES) -> pd.DataFrame:
-    """The first candidates."""
-    return pd.DataFrame({name: column[:rows] for name, column in items.items()})
-
 
 def same(signature: str, got: Any, expected: Any) -> None:
     """Checks scores: those of `columnar` bit for bit, late ones within their tolerance."""
     tolerance = 0 if signature == "columnar" else 2e-5
     np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=signature)
-
-
-@pytest.mark.parametrize("signature", SIGNATURES)
-def test_a_client_that_sends_rows_once_gets_the_same_scores(stubs: Any, signature: str) -> None:
-    random = np.random.default_rng(5)
-    user, made = user_of(random), candidates(random)
-    items, target = frame_of(made), stubs.server.target
-    with (
-        RankingClient(target, stubs.model, timeout_seconds=60) as once,
-        RankingClient(target, stubs.model, timeout_seconds=60, dedupe="off") as each,
-    ):
-        expected = each.rank(user, items, target=signature).scores
-        same(signature, once.rank(user, items, target=signature).scores, expected)
-        prepared = once.prepare(items, target=signature)
-        same(signature, once.rank(user, prepared, target=signature).scores, expected)
-        sent = once.encode(user, items, target=signature)
-        assert b"row_to_shop" in sent
-        assert b"row_to_campaign" in sent
-        assert len(sent) < 0.6 * len(each.encode(user, items, target=signature))
-        pairs = [(user_of(random), frame_of(made, 30 + place)) for place in range(4)]
-        together = once.rank_many(pairs, target=signature)
-        apart = each.rank_many(pairs, target=signature)
-        for (user, items), ranking, other in zip(pairs, together, apart, strict=True):
-            same(signature, ranking.scores, other.scores)
-            alone = each.rank(user, items, target=signature)
-            np.testing.assert_allclose(ranking.scores, alone.scores, rtol=2e-5)
 
 
 # Requests with indices are joined and split.

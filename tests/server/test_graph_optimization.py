@@ -112,18 +112,6 @@ def test_rewrites_are_reported_and_nothing_is_written(base_path, saved, modes):
     assert files(base_path) == saved
 
 
-def test_fast_is_exact_without_a_choice_that_fits(base_path: Path, serve_fast, choices: Path):
-    """A choice does not fit if any component of its key differs."""
-    choice = write_choice(choices, serve_fast, base_path, ["bfloat16 products"])
-    changed = json.loads(choice.read_text())
-    changed["key"] = changed["key"].replace("TensorFlow 2", "TensorFlow 1")
-    choice.write_text(json.dumps(changed))
-    log = log_of(serve_fast(base_path))
-    assert "no graph choice applied, graphs are exact: " in log
-    assert log.count("graph choice") == 1
-    assert 'signature "columnar": 14 lookups run as one op' in log
-
-
 class Siamese(tf.Module):
     """Scores by the distance between two vectors of one tower, which are nearly equal."""
 
@@ -303,18 +291,6 @@ def test_rows_in_int8_are_read_from_the_files_and_close_to_the_original_models(
         with np.errstate(invalid="ignore"):
             is_close = np.abs(got - rows) <= largest / 251 + 1e-37  # TensorFlow flushes denormals
         assert (is_close | (got == rows) | np.isnan(rows)).all()
-
-
-def test_without_the_files_tables_stay_in_float32_and_that_is_told(
-    tables_path: Path, exported: Path, serve: Any, serve_int8: Any
-):
-    """Int8FilesTest covers every way in which files may be wrong."""
-    shutil.rmtree(tables_path / "1" / "int8")
-    stubs = serve_int8(tables_path)
-    said = f"tables stay in float32: {tables_path}/1/int8/tables.index: "
-    wait_until(lambda: said in log_of(stubs))
-    assert any(note.startswith(said) for note in version_of(stubs)["notes"])
-    assert answer(stubs).tobytes() == answer(serve(exported)).tobytes()
 
 
 def test_rows_of_a_delta_are_read_in_float32(tables_path: Path, serve_int8: Any):

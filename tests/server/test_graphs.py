@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,7 +18,7 @@ import ydf_tf  # noqa: F401  the ops of the graphs
 from colcast.server import ServerProcess, find_executable
 
 from ..models import saving
-from ..models.saving import save_version
+from ..models.saving import save_version, serialized
 from ..other_environment import ESTIMATOR
 from .conftest import config_flag
 from .servers import AS_SAVED, Stubs
@@ -143,6 +144,14 @@ def test_floats_have_the_bits_that_a_session_of_tensorflow_gives_them(base_paths
         expected = session.run(signature.outputs["y"].name, fed)
     got = ask(name, x)
     assert got.tobytes() == expected.tobytes(), (got, expected)
+
+
+def test_method_names_matter_only_if_the_flag_says_so(base_paths, serve):
+    strict = serve(base_paths["method_name"], "--enable_signature_method_name_check")
+    with pytest.raises(grpc.RpcError) as refused:
+        strict.predict({"x": [1.0]})
+    assert refused.value.code() is grpc.StatusCode.INTERNAL  # TensorFlow Serving's code
+    assert '"a/method/of/ones/own"' in refused.value.details()
 
 
 def test_regular_expressions_are_tensorflows_own(ask):
@@ -292,17 +301,10 @@ def draw(count: int, seed: int) -> dict[str, Any]:
 
 def example(columns: dict[str, Any], row: int) -> bytes:
     """A row as a serialized tf.Example, which omits missing values."""
-    proto = tf.train.Example()
-    for name in ("age", "price"):
-        if not np.isnan(columns[name][row]):
-            proto.features.feature[name].float_list.value.append(columns[name][row])
-    for name, values in (
-        ("country", [columns["country"][row]]),
-        ("sections", columns["sections"][row]),
-    ):
-        if any(values):
-            proto.features.feature[name].bytes_list.value.extend(v.encode() for v in values)
-    return proto.SerializeToString()
+    numbers = {name: float(columns[name][row]) for name in ("age", "price")}
+    texts = {name: columns[name][row] for name in ("country", "sections")}
+    there = {name: value for name, value in numbers.items() if value == value}
+    return serialized(there | {name: value for name, value in texts.items() if value})
 
 
 def padded(columns: dict[str, Any], user: slice = slice(None)) -> Columns:

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 from colcast.server import ServerProcess
 from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.json_format import MessageToDict
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
@@ -94,19 +93,6 @@ def test_a_user_sent_once_gets_the_scores_of_predict(client, stubs, signature):
     ]
 
 
-def test_tf_examples_are_bytes(client, stubs):
-    examples = []
-    for value in (0.5, -3.0, 1e6):
-        example = tf.train.Example()
-        example.features.feature["x"].float_list.value.append(value)
-        examples.append(example.SerializeToString())
-    sent = {"examples": np.array(examples, object)}
-    scores = client.infer(sent, model="examples").as_numpy("score")
-    expected = stubs.predict({"examples": examples}, name="examples")["score"]
-    np.testing.assert_array_equal(scores, expected)
-    np.testing.assert_array_equal(expected, np.float32([1, -6, 2e6]))
-
-
 KINDS = {
     dtype.name: np.array(values, dtype.as_numpy_dtype)
     for dtype, values in {
@@ -133,16 +119,6 @@ def test_every_datatype_survives_a_round_trip(client):
         answered = result.as_numpy(f"{name}_out")
         assert answered.tobytes() == values.tobytes(), name
         assert answered.dtype == values.dtype, name
-
-
-def test_the_request_is_named_in_the_answer(client):
-    result = client.infer(columns(4), "columnar", outputs=("score",), request_id="request 7")
-    response = result.get_response()
-    assert len(response.raw_output_contents) == 1
-    response = MessageToDict(response, preserving_proto_field_name=True)
-    assert response["id"] == "request 7"
-    assert (response["model_name"], response["model_version"]) == ("staged", "1")
-    assert [output["name"] for output in response["outputs"]] == ["score"]
 
 
 @pytest.mark.parametrize(

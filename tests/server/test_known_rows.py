@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorflow_serving.apis import predict_pb2
 
-from .metrics_page import Metrics, of_predicts, until_joined
+from .metrics_page import until_joined
 from .servers import NOTHING_KEPT, ONE_WORKER, Stubs
 
 TEXTS = ["send the user once", "", "rank", "rank every candidate"]
@@ -127,31 +127,3 @@ def test_requests_that_wait_run_together(serve, flags):
             assert tf.make_ndarray(outputs["cut"]).tolist() == want["cut"]
 
     until_joined(ask, stubs, "encode")
-
-
-@pytest.fixture(scope="module")
-def splitting(tmp_path_factory):
-    """The flag of a batching configuration that splits requests of more than seven rows."""
-    parameters = tmp_path_factory.mktemp("batching") / "parameters"
-    parameters.write_text(
-        "enable_large_batch_splitting { value: true } max_batch_size { value: 1000 } "
-        "max_execution_batch_size { value: 7 }"
-    )
-    return f"--batching_parameters_file={parameters}"
-
-
-@pytest.mark.parametrize("longest", [None, 2])
-def test_a_large_request_runs_in_pieces(serve, splitting, longest):
-    stubs = serve("--enable_batching", splitting)
-    texts = [f"{longest} {number} {'x' * (number % 9)}" for number in range(100)]
-    want = expected(texts, 3 if longest is None else longest)
-    assert encode(stubs, texts, longest) == encode(stubs, texts, longest) == want
-    labels = {"model_name": stubs.model, "version": "1", "signature_name": "encode"}
-    for what in ("found", "computed"):
-        counted = Metrics(stubs.server).value(f":colcast:states_{what}", store="item", **labels)
-        assert counted == 100
-    titles = {"query": ["query"], "titles": np.array(texts, object)}
-    scores = stubs.predict(titles, signature_name="rank")["scores"]
-    assert scores.tolist() == [5000 + len(text) for text in texts]
-    assert of_predicts(stubs, "divided_requests", "encode") == 2
-    assert of_predicts(stubs, "divided_requests", "rank") == 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.loadtest.measure.meters import ProcessMeter
-from colcast.zoo.saving import independent_rows, with_defaults, with_record
+from colcast.server import ServerProcess
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import predict_pb2
 
@@ -84,42 +84,6 @@ def test_a_request_beyond_a_limit_is_refused_and_takes_no_memory(
     assert all(word in call.details() for word in words), call.details()
     assert peak_memory(limited_stubs) - before < 32 * MIB
     assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
-
-
-def test_random_bytes_survive_compression(limited_stubs, ranker_inputs):
-    """Decompressing the message takes many blocks of input and of output."""
-    names = [np.random.default_rng(i).bytes(200_000) for i in range(3)]
-    request = limited_stubs.request(ranker_inputs | {"item_name": names})
-    answer = limited_stubs.prediction.Predict(
-        request, timeout=60, compression=grpc.Compression.Gzip
-    )
-    assert tf.make_ndarray(answer.outputs["tag"]).tolist() == [b"a:" + name for name in names]
-
-
-class Defaulted(tf.Module):
-    """A model whose user input of 4 kB has a default."""
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], tf.float32, "item"),
-            tf.TensorSpec([None, 1000], tf.float32, "user"),
-        ]
-    )
-    def score(self, item, user):
-        return {"score": tf.reduce_sum(tf.concat([item[:, None], user], 1), axis=1)}
-
-
-def test_a_default_that_is_repeated_counts(serve, tmp_path):
-    """The repeated default counts, although the request does not contain it."""
-    module = Defaulted()
-    tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.score)
-    with_defaults(tmp_path / "1", "serving_default", {"user": np.zeros((1, 1000))})
-    stubs = serve(tmp_path, *FLAGS)
-    assert stubs.predict({"item": np.ones(1000, np.float32)})["score"].size == 1000
-    request = stubs.request({"item": np.ones(1100, np.float32)})
-    call = stubs.prediction.Predict.future(request, timeout=60)
-    assert call.code() == EXHAUSTED
-    assert '"user"' in call.details()
 
 
 @pytest.fixture(name="serve_limited")
@@ -247,42 +211,47 @@ def test_under_a_limit_of_address_space_attacks_end_with_an_error(wide, serve_li
     ask_rows(stubs, 20)
 
 
-def test_where_rows_are_independent_a_request_runs_in_pieces_that_fit(tmp_path, serve):
-    model = Wide()
-    tf.saved_model.save(model, str(tmp_path / "1"), signatures=model.score_alone)
-    with_record(tmp_path / "1", {"serving_default": independent_rows("serving_default")})
-    stubs = serve(tmp_path, RUN_BYTES)
-    ask_rows(stubs, 20, 20, 100, 500)
-    before = peak_memory(stubs)
-    ask_rows(stubs, 1 << 19)
-    assert peak_memory(stubs) - before < 256 * MIB  # a single run would need at least 512 MIB
+@pytest.fixture(name="totals", scope="module")
+def _totals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server whose allocator returns freed memory immediately, so its peak is what it holds."""
+    base_path = tmp_path_factory.mktemp("totals")
+    models.build("totals", base_path / "1")
+    flags = ["--rest_api_port=-1", "--rest_api_timeout_in_ms=0"]
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+        with ServerProcess("totals", base_path, flags) as server:
+            yield server
 
 
-def body_of(size: int, value: bytes) -> bytes:
-    """A REST body of about `size` bytes for the model "totals"."""
-    row = b"[" + b",".join([value] * TOTALS_WIDTH) + b"]"
-    rows = b",".join([row] * max(1, size // (len(row) + 1)))
-    return b'{"signature_name": "floats", "inputs": [%s]}' % rows
-
-
-def test_a_body_without_memory_is_refused_and_the_server_continues(serve_limited, tmp_path):
-    models.build("totals", tmp_path / "1")
-    stubs = serve_limited(tmp_path)
-
-    def ask(body: bytes) -> int:
-        connection = http.client.HTTPConnection(stubs.server.rest_target, timeout=300)
-        connection.request("POST", f"/v1/models/{stubs.model}:predict", body)
+@pytest.mark.parametrize("key", ["inputs", "instances"])
+@pytest.mark.parametrize(
+    ("signature", "value", "factor"),
+    [
+        ("floats", b"0.25", 2.2),
+        ("floats", b"0", 4.4),  # 2 bytes of text become 4 in the column and 4 in the tensor
+        ("integers", b"1234567", 2.4),
+        ("integers", b"7", 8.4),  # 2 bytes of text become 8 and 8
+        ("texts", b'"some text"', 3.4),  # each string in the tensor takes 24 bytes
+    ],
+)
+def test_a_rest_body_takes_a_small_multiple_of_its_size(
+    totals: ServerProcess, key: str, signature: str, value: bytes, factor: float
+) -> None:
+    def ask(size: int) -> int:
+        row = b"[" + b",".join([value] * TOTALS_WIDTH) + b"]"
+        rows = b",".join([row] * (size // len(row)))
+        body = b'{"signature_name": "%b", "%b": [%b]}' % (signature.encode(), key.encode(), rows)
+        connection = http.client.HTTPConnection(totals.rest_target, timeout=300)
+        connection.request("POST", "/v1/models/totals:predict", body)
         response = connection.getresponse()
-        said = response.read()
+        response.read()
         connection.close()
-        assert response.status in (200, 429), said
-        return response.status
+        assert response.status == 200
+        return len(body)
 
-    short = body_of(1, b"0.25")
-    assert ask(short) == 200
-    leave(stubs, 150)
-    for value in (b"0.25", b"0"):  # large as a body; large as columns
-        for size in (250 * MIB, 90 * MIB):
-            code = ask(body_of(size, value))
-            assert code == 429 or size < 150 * MIB
-            assert ask(short) == 200
+    ask(len(value) * TOTALS_WIDTH * 4)  # the first request may allocate memory that stays
+    meter = ProcessMeter(totals.pid)
+    before = meter.memory_bytes()
+    meter.forget_peak()
+    size = ask(48_000_000)
+    assert meter.peak_memory_bytes() - before < factor * size

@@ -183,15 +183,6 @@ def test_a_touched_file_serves_again_once_its_bytes_were_found_unchanged(
     assert ask().tobytes() == before
 
 
-def test_bytes_that_were_wrong_before_the_load_are_found_after_it(
-    base_path: Path, serve: Callable[..., Stubs]
-):
-    damage_by_writing(base_path / "1" / DATA)
-    stubs = serve(base_path)
-    wait_until(lambda: is_damaged(lambda: stubs.predict({"ids": IDS}, signature_name="by_handle")))
-    wait_until(lambda: "table " in stubs.server.log() and DATA in stubs.server.log())
-
-
 @pytest.mark.parametrize("break_file", [damage_by_cutting, os.remove])
 def test_a_version_whose_file_is_no_table_is_not_loaded_and_the_old_one_serves(
     break_file: Callable[[Path], None],
@@ -263,27 +254,6 @@ def test_a_delta_is_refused_by_name_and_the_next_one_in_its_place_is_applied(
     applied(stubs, 1)
     assert served(stubs)["delta_error"] == ""
     assert Metrics(stubs.server).value(":colcast:table_deltas", **labels) == 1
-
-
-@pytest.mark.parametrize("damage", ["flip", "endless"])
-def test_a_file_that_is_no_delta_is_named_and_serving_continues(
-    damage: str, base_path: Path, stubs: Stubs, ask: Callable[..., np.ndarray], tmp_path: Path
-):
-    before = ask().tobytes()
-    path = publish(base_path)
-    path.rename(tmp_path / "good")
-    if damage == "flip":
-        content = bytearray((tmp_path / "good").read_bytes())
-        content[-1] ^= 1
-        (tmp_path / "bad").write_bytes(content)
-    else:
-        (tmp_path / "bad").symlink_to("/dev/zero")
-    (tmp_path / "bad").rename(path)
-    wait_until(lambda: str(path) in served(stubs)["delta_error"])
-    assert ask().tobytes() == before
-    (tmp_path / "good").rename(path)
-    applied(stubs, 1)
-    assert ask().tobytes() != before
 
 
 def test_a_new_version_applies_its_own_deltas_and_none_of_the_old_ones(

@@ -3,21 +3,16 @@
 import json
 import re
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.server import ServerProcess
 
-from .. import models
-from ..models.impure import Gate
-from ..waiting import wait_until
 from .metrics_page import Metrics
-from .servers import ONE_WAITS, Stubs
+from .servers import Stubs
 
 OURS = {
     "model_name": "ranker",
@@ -27,35 +22,22 @@ OURS = {
 }
 
 
-class Monitored(NamedTuple):
-    """A server with a metrics page, and stubs for it."""
-
-    server: ServerProcess
-    stubs: Any
-
-    def read(self) -> Metrics:
-        return Metrics(self.server)
-
-
 @pytest.fixture
-def monitored(stubs: Stubs) -> Monitored:
-    """The ranker's server, which also counts other tests' requests."""
-    return Monitored(stubs.server, stubs)
+def growth(stubs: Stubs) -> Callable[..., float]:
+    """A function that returns how much a sample of the ranker's server has grown since the start.
 
-
-@pytest.fixture
-def growth(monitored: Monitored) -> Callable[..., float]:
-    """A function that returns how much a sample has grown since the test began."""
-    before = monitored.read()
+    The server also counts other tests' requests.
+    """
+    before = Metrics(stubs.server)
 
     def grown(name: str, **labels: str) -> float:
-        return monitored.read().value(name, **labels) - before.value(name, **labels)
+        return Metrics(stubs.server).value(name, **labels) - before.value(name, **labels)
 
     return grown
 
 
-def test_answers_and_errors_of_grpc_are_counted(monitored, growth, ranker_inputs):
-    stubs, rows = monitored.stubs, 5
+def test_answers_and_errors_of_grpc_are_counted(stubs, growth, ranker_inputs):
+    rows = 5
     names = {"user_name": ["ann"] * rows, "item_name": ["x"] * rows}
     request = stubs.request(ranker_inputs | names, signature_name="")
     for name, values in (("user", [2.0]), ("item", range(rows))):
@@ -80,7 +62,7 @@ def test_answers_and_errors_of_grpc_are_counted(monitored, growth, ranker_inputs
     assert growth(count, model_name="", status="NOT_FOUND") == 1
     unknown = OURS | {"signature_name": "unknown"}
     assert growth(counted, **unknown, status="FAILED_PRECONDITION") == 1
-    assert not [s for s in monitored.read().samples if "invented" in str(s.labels)]
+    assert not [s for s in Metrics(stubs.server).samples if "invented" in str(s.labels)]
     assert growth(":colcast:request_bytes_sum", **OURS) == 3 * request.ByteSize()
     assert growth(":colcast:response_bytes_sum", **OURS) == sum(r.ByteSize() for r in responses)
     assert growth(":colcast:rows_sum", **OURS) == 3 * rows
@@ -96,12 +78,12 @@ def test_answers_and_errors_of_grpc_are_counted(monitored, growth, ranker_inputs
         assert growth(f":colcast:{ours}_microseconds_count", **OURS) == 3
 
 
-def test_rest_and_grpc_requests_are_counted_separately(monitored, growth):
+def test_rest_and_grpc_requests_are_counted_separately(stubs, growth):
     rows = [
         {"user": 2.0, "item": item, "user_name": "ann", "item_name": "x"} for item in (1.0, 2.0)
     ]
     body = json.dumps({"instances": rows}).encode()
-    url = f"http://{monitored.server.rest_target}/v1/models/ranker:predict"
+    url = f"http://{stubs.server.rest_target}/v1/models/ranker:predict"
     with urllib.request.urlopen(url, data=body, timeout=120) as response:
         answer = response.read()
     ours = OURS | {"entrypoint": "REST"}
@@ -114,96 +96,11 @@ def test_rest_and_grpc_requests_are_counted_separately(monitored, growth):
     assert growth(":colcast:requests_total", **OURS, status="OK") == 0
 
 
-class Busy(NamedTuple):
-    """A server whose only worker waits at a gate and whose queue holds one more request."""
-
-    stubs: Stubs
-    gate: Gate
-    before: Metrics
-
-    def ask(self, path: Path, timeout: float = 300) -> Any:
-        """Starts a call that reads a file."""
-        request = self.stubs.request({"path": str(path), "x": [1.0]})
-        return self.stubs.prediction.Predict.future(request, timeout=timeout)
-
-    def grown(self, name: str, **labels: str) -> float:
-        """How much a sample of the metrics page has grown since the worker reached the gate."""
-        now = Metrics(self.stubs.server).value(name, **labels)
-        return now - self.before.value(name, **labels)
-
-
-@pytest.fixture(name="busy")
-def _busy(tmp_path: Path, serve: Callable[..., Stubs]) -> Iterator[Busy]:
-    models.build("gated", tmp_path / "gated" / "1")
-    stubs, gate = serve(tmp_path / "gated", *ONE_WAITS), Gate(tmp_path / "gate")
-    running = Busy(stubs, gate, Metrics(stubs.server)).ask(gate.path)
-    wait_until(gate.is_reached)
-    yield Busy(stubs, gate, Metrics(stubs.server))
-    assert "Illegal seek" in running.details()  # TensorFlow cannot read a pipe as a file
-
-
-def test_requests_that_find_the_queue_full_are_counted(busy, tmp_path):
-    calls = [busy.ask(tmp_path / "none") for _ in range(8)]
-    wait_until(lambda: busy.grown(":colcast:dropped_requests_total", reason="queue_full") == 7)
-    busy.gate.open()
-    codes = sorted(call.code().name for call in calls)
-    assert codes == ["NOT_FOUND", *["RESOURCE_EXHAUSTED"] * 7]
-    count = ":tensorflow:serving:request_count"
-    assert busy.grown(count, model_name="", status="RESOURCE_EXHAUSTED") == 7
-
-
-def test_requests_that_wait_too_long_are_counted(busy, tmp_path):
-    # At the deadline, either the server drops the request first, or the client cancels it.
-    reasons = {"deadline_exceeded": "DEADLINE_EXCEEDED", "cancelled": "CANCELLED"}
-
-    def dropped(reason: str) -> float:
-        return busy.grown(":colcast:dropped_requests_total", reason=reason)
-
-    def queued() -> bool:
-        return busy.grown(":colcast:queue_length") == 1
-
-    waiting = busy.ask(tmp_path / "none", timeout=3)
-    wait_until(lambda: queued() or waiting.done())
-    while waiting.done():  # it may have expired before it reached the queue
-        waiting = busy.ask(tmp_path / "none", timeout=3)
-        wait_until(lambda call=waiting: queued() or call.done())
-    assert waiting.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    busy.gate.open()
-    wait_until(lambda: sum(map(dropped, reasons)) >= 1 and not queued())
-    for reason, code in reasons.items():
-        answered = sum(
-            busy.grown(":tensorflow:serving:request_count", model_name=name, status=code)
-            for name in ("", busy.stubs.model)
-        )
-        assert dropped(reason) == answered
-
-
-def test_versions_and_their_loads(tmp_path, ranker_versions, serve):
-    ranker_versions(tmp_path / "1")
-    stubs = serve(tmp_path)
-    broken = tmp_path / "2"
-    broken.mkdir()
-    (broken / "saved_model.pb").write_bytes(b"no model")
-    attempts = ":tensorflow:cc:saved_model:load_attempt_count"
-
-    def failed() -> bool:
-        labels = {"model_path": str(broken), "status": "fail"}
-        return Metrics(stubs.server).value(attempts, **labels) == 1
-
-    wait_until(failed)
-    metrics = Metrics(stubs.server)
-    good = {"model_path": str(tmp_path / "1")}
-    assert metrics.value(attempts, **good, status="success") == 1
-    assert metrics.value(":tensorflow:cc:saved_model:load_latency", **good) > 0
-    state = {"model_name": stubs.model, "version": "1", "state": "AVAILABLE"}
-    assert metrics.value(":colcast:model_version_state", **state) == 1
-
-
-def test_every_metric_is_documented_and_no_other(monitored, ranker_inputs):
-    monitored.stubs.predict(ranker_inputs)
+def test_every_metric_is_documented_and_no_other(stubs, ranker_inputs):
+    stubs.predict(ranker_inputs)
     page = Path(__file__).parents[2].joinpath("docs", "metrics.md").read_text()
     names = re.findall(r"^\| ((?:`(?::|process_)[a-z_:]+`,? )+)\|", page, re.M)
     documented = re.findall(r"`([^`]+)`", "".join(names))
-    published = [family.name for family in monitored.read().families]
+    published = [family.name for family in Metrics(stubs.server).families]
     # The parser removes "_total" from the names of counters.
     assert sorted(name.removesuffix("_total") for name in documented) == sorted(published)

@@ -66,15 +66,6 @@ def running(file: Path, first: Any, *flags: str) -> Iterator[ServerProcess]:
         yield server
 
 
-@pytest.fixture(scope="module", name="retrying")
-def _retrying(tmp_path_factory):
-    """A server without models, which retries failed loads."""
-    flags = ["--max_num_load_retries=1000", "--load_retry_interval_micros=50000"]
-    file = tmp_path_factory.mktemp("retrying") / "models.config"
-    with running(file, config(), *flags) as server:
-        yield server
-
-
 @pytest.fixture(scope="module", name="reloading")
 def _reloading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server without models; tests change its configuration."""
@@ -125,21 +116,6 @@ def break_version(base_path: Path) -> Path:
     (base_path / "1").mkdir(parents=True)
     (base_path / "1" / "saved_model.pb").write_bytes(b"not a graph")
     return base_path
-
-
-def test_a_bad_configuration_file_ends_the_server_in_one_line(tmp_path):
-    (tmp_path / "models.config").write_text(str(config(a=("/m", None, {"stable": 7}))))
-    done = subprocess.run(
-        [find_executable(), "--host=127.0.0.1", "--port=0", "--model_config_file=models.config"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode != 0
-    assert len(done.stderr.splitlines()) == 1
-    for words in ("version 7 of model a", "--allow_version_labels_for_unavailable_models"):
-        assert words in done.stderr
 
 
 def test_reload_replaces_the_whole_configuration(reloaded, rankers, ranker_inputs, wait_until):
@@ -273,32 +249,6 @@ def test_without_polls_a_hangup_reads_the_file_and_a_reload_looks_for_versions(
         wait_until(lambda: score(stubs, ranker_inputs) == 201)
 
 
-def test_good_models_serve_beside_a_broken_and_a_missing_one(
-    reloading, rankers, tmp_path, ranker_inputs
-):
-    missing = tmp_path / "nothing"
-    models = {
-        "good": (rankers, None, {}),
-        "broken": (break_version(tmp_path / "broken"), None, {}),
-        "missing": (missing, None, {}),
-        "other": (rankers, [1], {}),
-    }
-    stubs = Stubs(reloading.target, model="good")
-    refused(reload, stubs, config(**models))
-    assert score(stubs, ranker_inputs) == 601
-    assert score(stubs, ranker_inputs, name="other") == 201
-    assert (available(stubs), available(stubs, "other")) == ({3}, {1})
-    state, code, message = stubs.states("broken")[1]
-    assert (state, code == OK) == ("END", False)
-    assert f"version 1 cannot be loaded from {tmp_path}/broken/1: " in message
-    code, details = refused(stubs.states, "missing")
-    assert (code, "missing" in details) == (grpc.StatusCode.NOT_FOUND, True)
-    for name in ("broken", "missing", "unknown"):
-        code, _ = refused(score, stubs, ranker_inputs, name=name)
-        assert code is grpc.StatusCode.NOT_FOUND
-    assert reloading.log().count(f"{missing} is not a readable directory") == 1
-
-
 def test_versions_that_come_and_go_on_disk(reloaded, tmp_path, copy, ranker_inputs, wait_until):
     base_path = tmp_path / "ranker"
     copy(1, base_path / "1")
@@ -318,24 +268,3 @@ def test_versions_that_come_and_go_on_disk(reloaded, tmp_path, copy, ranker_inpu
     base_path.rename(tmp_path / "away")  # a base path that vanishes unloads nothing
     wait_until(lambda: f"{base_path} is not a readable directory" in stubs.server.log())
     assert score(stubs, ranker_inputs) == 601
-
-
-@pytest.mark.parametrize("late", ["variables.index", "variables.data-00000-of-00001"])
-def test_variables_that_come_after_the_graph_are_waited_for(
-    retrying, tmp_path, rankers, copy, wait_until, late
-):
-    base_path = tmp_path / "ranker"
-    copy(1, base_path / "1")
-    stubs = Stubs(retrying.target, model=late)
-    reload(stubs, config(**{late: (base_path, None, {})}))
-    shutil.copytree(rankers / "2", tmp_path / "copying")
-    (tmp_path / "copying" / "variables" / late).rename(tmp_path / late)
-    (tmp_path / "copying").rename(base_path / "2")
-    wait_until(lambda: stubs.states().get(2, ("", OK))[1] != OK)
-    assert stubs.states()[2][0] == "LOADING"
-    wait_until(lambda: "next attempt in" in retrying.log())
-    assert late.split("-")[0] in stubs.states()[2][2]
-    assert available(stubs) == {1}
-    (tmp_path / late).rename(base_path / "2" / "variables" / late)
-    wait_until(lambda: available(stubs) == {2})
-    assert stubs.states()[2] == ("AVAILABLE", OK, "")

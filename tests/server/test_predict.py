@@ -13,7 +13,6 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import RankingClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorflow.core.framework import tensor_pb2
@@ -272,12 +271,3 @@ def test_a_condition_is_one_value_or_tensorflows_error(
         assert NO_SCALAR in error_of(call)[1]
     else:
         assert call()["y"].tolist() == expected
-
-
-@pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
-def test_the_client_sends_a_parameter_as_the_user_gives_it(parameters: Stubs, target: Any) -> None:
-    with RankingClient(parameters.server.target, parameters.model, timeout_seconds=60) as client:
-        items = [{"x": [1.0] * 4}, {"x": [2.0] * 4}]
-        asked = {"keep": 0.5, "training": False}
-        ranking = client.rank(user=asked, items=items, target=target)
-        assert ranking.outputs["y"].tolist() == [[0.5] * 4, [1.0] * 4]

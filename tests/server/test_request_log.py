@@ -1,7 +1,6 @@
 """Request logs: sampling by a model's logging_config, and the files."""
 
 import json
-import resource
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,11 +52,6 @@ def base_path(tmp_path_factory):
     }
     tf.saved_model.save(model, str(path / "7"), signatures=signatures)
     return path
-
-
-@pytest.fixture
-def logs(log_folder) -> Path:
-    return log_folder()
 
 
 def logging(logs: Path, rate: float = 1.0, kind: str = "") -> str:
@@ -168,17 +162,3 @@ def test_requests_that_fail_are_not_logged(logged):
 
     (log,) = logged.after(ask, 1)  # records are in the order of requests
     assert tf.make_ndarray(log.predict_log.request.inputs["x"]).tolist() == [7.0]
-
-
-def test_a_file_that_may_not_grow_ends_nothing(base_path, serve, logs):
-    stubs = serve(base_path, fields=logging(logs))
-    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
-    try:
-        stubs.predict(INPUTS)
-        wait_until(lambda: "File too large" in stubs.server.log())
-        stubs.predict(INPUTS)
-    finally:  # for other tests that use this server
-        resource.prlimit(stubs.server.pid, resource.RLIMIT_FSIZE, unlimited)
-    stubs.predict(INPUTS)
-    wait_until(lambda: list(read(logs)))

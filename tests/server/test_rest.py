@@ -1,6 +1,5 @@
 """REST gives gRPC's answers, in rows and in columns, as docs/wire.md describes."""
 
-import base64
 import gzip
 import http.client
 import json
@@ -142,29 +141,6 @@ def test_every_float_comes_back_in_few_digits(rest: Rest, values: list[float]) -
     back = rest.predict("float1", {"instances": values})
     np.testing.assert_array_equal(np.float32(back), np.float32(values))
     assert all(len(repr(value)) <= 24 for value in back)
-
-
-@SETTINGS
-@given(st.lists(st.binary(), min_size=1))
-def test_every_bytes_come_back_as_base64(rest: Rest, values: list[bytes]) -> None:
-    encoded = [{"b64": base64.b64encode(value).decode()} for value in values]
-    body = json.dumps({"signature_name": "text", "instances": encoded})
-    response, content = rest.ask("POST", ":predict", body)
-    assert response.status == 200
-    rows = json.loads(content.decode(errors="replace"))["predictions"]
-    assert [row["raw_bytes"] for row in rows] == encoded
-
-
-def test_a_user_that_tensorflow_broadcasts_is_not_repeated(rest: Rest) -> None:
-    answer = rest.predict("pair", {"inputs": {"user": [10.0], "item": [1.0, 2.0, 3.0]}})
-    assert answer == {"score": [10.0, 20.0, 30.0], "rows": [1]}
-
-
-def test_outputs_without_rows_are_for_columns(rest: Rest) -> None:
-    body = {"signature_name": "pair", "instances": [{"user": 1.0, "item": 2.0}] * 2}
-    response, content = rest.ask("POST", ":predict", json.dumps(body))
-    assert response.status == 400
-    assert '"inputs" in place of "instances"' in json.loads(content)["error"]
 
 
 def test_large_bodies_and_compressed_ones_go_both_ways(rest: Rest) -> None:

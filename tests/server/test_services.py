@@ -1,10 +1,7 @@
 """gRPC's standard services: health, and reflection for clients without .proto files."""
 
-import subprocess
-
 import grpc
 import pytest
-from colcast.server import find_executable
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -61,26 +58,6 @@ def test_an_unknown_service_is_not_found_and_may_be_watched(health):
     assert next(watch).status == Status.SERVICE_UNKNOWN
     assert watch.is_active()
     watch.cancel()
-
-
-def test_a_watch_reports_when_the_server_has_loaded_its_model(
-    tmp_path, monkeypatch, ranker_versions
-):
-    monkeypatch.chdir(tmp_path)  # Unix socket paths must be short
-    command = [find_executable(), "--port=0", "--grpc_socket_path=s", "--model_name=ranker"]
-    command.append(f"--model_base_path={tmp_path}")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert f"no version under {tmp_path} yet" in process.stderr.readline()
-            with grpc.insecure_channel("unix:s") as channel:
-                watch = health_pb2_grpc.HealthStub(channel).Watch(asked(), timeout=120)
-                assert next(watch).status == Status.NOT_SERVING
-                ranker_versions(tmp_path / "1")
-                assert next(watch).status == Status.SERVING
-        finally:
-            process.terminate()
-            process.communicate(timeout=120)
-    assert process.returncode == 0
 
 
 @pytest.fixture

@@ -1,20 +1,15 @@
 """Tables whose rows are summed as lists are mapped; scores and errors are TensorFlow's."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
-import pandas as pd
 import pytest
 import tensorflow as tf
-from colcast.items import build_row_delta
 
 from ..models import summed_tables
-from ..waiting import wait_until
 from .metrics_page import status
 from .servers import AS_SAVED, Stubs
 
@@ -133,57 +128,3 @@ def test_an_id_out_of_range_is_named_with_its_table(stubs: Stubs, original: Any)
         details = error.value.details()
         assert " is not in [0, " in details, (name, details)
         assert "{{node " in details, (name, details)
-
-
-def test_a_request_under_load_reads_one_state_of_its_table(
-    tmp_path: Path, serve: Callable[..., Stubs]
-):
-    """Each delta doubles a table whose rows are all equal, so every bit of an answer is known."""
-    base_path = tmp_path / "ranker"
-    base_path.mkdir()
-    summed_tables.save(base_path / "1", seed=1)
-    stubs = serve(base_path)
-    inputs = {"ids": np.arange(40).reshape(4, 10), "weights": np.ones((4, 10), np.float32)}
-
-    def publish_all(value: int) -> None:
-        for table in ("shared", "in_branch"):
-            vectors = np.full((ROWS, 7), value, np.float32).tolist()
-            frame = pd.DataFrame({"id": np.arange(ROWS), "vector": vectors})
-            build_row_delta(base_path, frame, table=table)
-
-    def applied(number: int) -> None:
-        def is_applied() -> bool:
-            (model,) = (one for one in status(stubs.server)["models"] if one["name"] == stubs.model)
-            return bool(model["versions"][0]["tables"]["deltas"] == number)
-
-        wait_until(is_applied)
-
-    def answer(signature: str) -> Any:
-        return stubs.predict(inputs, signature_name=signature)["output_0"]
-
-    publish_all(1)
-    applied(2)
-    expected = {name: answer(name) for name in ("shared", "in_branch")}
-    done = threading.Event()
-
-    def ask(signature: str) -> list[float]:
-        factors = []
-        while not done.is_set():
-            got = answer(signature)
-            factors.append(float(got[0, 0] / expected[signature][0, 0]))
-            assert got.tobytes() == (expected[signature] * np.float32(factors[-1])).tobytes()
-        return factors
-
-    with ThreadPoolExecutor() as pool:
-        try:
-            asked = [pool.submit(ask, name) for name in (*expected, *expected)]
-            for number in (1, 2, 3):
-                publish_all(2**number)
-                applied(2 + 2 * number)
-        finally:
-            done.set()
-        for one in asked:
-            assert one.result() == sorted(one.result())
-            assert {*one.result()} <= {1, 2, 4, 8}
-    for name in expected:
-        assert answer(name).tobytes() == (expected[name] * np.float32(8)).tobytes()
