@@ -1,4 +1,4 @@
-"""A gRPC server that joins requests as TensorFlow Serving's batching session does.
+"""Joins requests as TensorFlow Serving's batching session does.
 
 It treats inputs and outputs like tensorflow_model_server with --enable_batching, in the same order
 and with the same codes, and runs the SavedModel in TensorFlow's own session:
@@ -7,7 +7,6 @@ and with the same codes, and runs the SavedModel in TensorFlow's own session:
 - The rows of several requests are joined, input by input. If other dimensions differ, the batch
   fails or, with `pad_variable_length_inputs`, shorter rows are filled up with the first value of
   their tensor.
-- With `allowed_batch_sizes`, a batch is filled up to the next allowed size with its first row.
 - Outputs have as many rows as the batch, and each request gets its own.
 """
 
@@ -16,16 +15,14 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import grpc
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
@@ -62,10 +59,6 @@ def join(name: str, parts: Sequence[Any], pad: bool) -> Any:
     return np.concatenate([_padded(part, widest) for part in parts])
 
 
-def fill(column: Any, rows: int) -> Any:
-    return np.concatenate([column, *[column[:1]] * (rows - len(column))])
-
-
 def _padded(part: Any, widest: tuple[int, ...]) -> Any:
     if part.shape[1:] == widest:
         return part
@@ -76,8 +69,9 @@ def _padded(part: Any, widest: tuple[int, ...]) -> Any:
     return padded
 
 
-def split(outputs: Columns, rows: Sequence[int], batch_rows: int) -> list[Columns]:
+def split(outputs: Columns, rows: Sequence[int]) -> list[Columns]:
     """Splits a batch's outputs by request."""
+    batch_rows = sum(rows)
     for name, output in outputs.items():
         if np.shape(output)[:1] != (batch_rows,):
             raise RefusedError(
@@ -115,7 +109,6 @@ class BatchingSession:
         max_batch_size: int,
         batch_timeout_seconds: float,
         pad: bool,
-        allowed_batch_sizes: Sequence[int] = (),
     ) -> None:
         self._session = v1.Session(graph=tf.Graph())
         with self._session.graph.as_default():
@@ -124,7 +117,6 @@ class BatchingSession:
         self._max_batch_size = max_batch_size
         self._batch_timeout_seconds = batch_timeout_seconds
         self._pad = pad
-        self._allowed_batch_sizes = sorted(allowed_batch_sizes)
         self._open: defaultdict[str, _Batch] = defaultdict(_Batch)
         self._changed = threading.Condition()
         self.batches: list[tuple[str, list[int]]] = []
@@ -169,14 +161,12 @@ class BatchingSession:
 
     def _run_batch(self, signature: str, batch: _Batch) -> None:
         self.batches.append((signature, batch.rows))
-        rows = sum(batch.rows)
-        rows = next((size for size in self._allowed_batch_sizes if size >= rows), rows)
         try:
             joined = {
-                name: fill(join(name, [r[name] for r in batch.requests], self._pad), rows)
+                name: join(name, [r[name] for r in batch.requests], self._pad)
                 for name in batch.requests[0]
             }
-            batch.answers = split(self._run_unchecked(signature, joined), batch.rows, rows)
+            batch.answers = split(self._run_unchecked(signature, joined), batch.rows)
         except tf.errors.OpError as error:
             codes = {code.value[0]: code for code in grpc.StatusCode}
             batch.refused = RefusedError(codes[error.error_code], error.message)
@@ -195,40 +185,3 @@ class BatchingSession:
         with self._session.graph.as_default():
             run = self._session._make_callable_from_options(options)
         return dict(zip(definition.outputs, run(*columns.values()), strict=True))
-
-
-class _Servicer(prediction_service_pb2_grpc.PredictionServiceServicer):  # type: ignore[misc]
-    def __init__(self, session: BatchingSession) -> None:
-        self._session = session
-
-    def Predict(
-        self, request: predict_pb2.PredictRequest, context: grpc.ServicerContext
-    ) -> predict_pb2.PredictResponse:
-        """Does what tensorflow_model_server does after it has made tensors of a request."""
-        columns = {name: tf.make_ndarray(proto) for name, proto in request.inputs.items()}
-        try:
-            outputs = self._session.run(request.model_spec.signature_name, columns)
-        except RefusedError as refused:
-            context.abort(refused.code, str(refused))
-        response = predict_pb2.PredictResponse(model_spec=request.model_spec)
-        for name, output in outputs.items():
-            response.outputs[name].CopyFrom(tf.make_tensor_proto(output))
-        return response
-
-
-class BatchingServer:
-    """Serves a BatchingSession on a free port of the loopback interface, as a context manager."""
-
-    def __init__(self, session: BatchingSession) -> None:
-        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=16))
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            _Servicer(session), self._server
-        )
-        self.target = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.stop(grace=None).wait()

@@ -70,24 +70,11 @@ def save_half_plus_two(directory: Path) -> None:
 # The conformance model has one signature for each corner of the expansion rule. Each combines a
 # user's value and an item's with tf.stack, which refuses to broadcast, so a server that does not
 # expand answers INVALID_ARGUMENT.
-DTYPES = (
-    tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128,
-    tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64,
-    tf.bool, tf.string, tf.qint8, tf.qint16, tf.qint32, tf.quint8, tf.quint16,
-)  # fmt: skip
 
 
 def column(dtype: tf.DType, *inner: int | None) -> tf.TensorSpec:
     """An input that has one value of shape `inner` per row."""
     return tf.TensorSpec([None, *inner], dtype)
-
-
-def pair(dtype: tf.DType) -> tf.types.experimental.ConcreteFunction:
-    @tf.function(input_signature=[column(dtype), column(dtype)])
-    def pair_of_one_dtype(user: tf.Tensor, item: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"pair": tf.stack([user, item], axis=1)}
-
-    return pair_of_one_dtype.get_concrete_function()
 
 
 @tf.function(input_signature=[column(tf.float32), column(tf.float32)])
@@ -144,7 +131,6 @@ def save_conformance(directory: Path) -> None:
         "late": late,
         "alone": alone,
         "defaults": score,
-        **{f"pair_{dtype.name}": pair(dtype) for dtype in DTYPES},
     }
     tf.saved_model.save(module, str(directory), signatures=signatures)
     set_default(directory / "saved_model.pb", "defaults", "user", [7.0])

@@ -1,6 +1,6 @@
 """Behind a batching session, each request is answered correctly, for its own user, or refused.
 
-    pytest tests/conformance/test_batching.py                                   batching_server.py
+    pytest tests/conformance/test_batching.py                                   batching_session.py
     pytest tests/conformance/test_batching.py --target HOST:PORT --batching     a server of your own
 
 The model is a ranker exported with --late; the correct answers are those of the original model.
@@ -9,9 +9,8 @@ The model is a ranker exported with --late; the correct answers are those of the
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
-from tests.conformance.batching_server import BatchingServer, BatchingSession
+from tests.conformance.batching_session import BatchingSession, RefusedError
 from tests.conformance.conftest import write_models
+from tests.models.saving import serialized
 
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -69,46 +69,35 @@ class Request:
         }
 
 
-def example(row: dict[str, Any]) -> bytes:
-    """A row as a serialized tf.Example."""
-    message = tf.train.Example()
-    feature = message.features.feature
-    feature["user_age"].float_list.value.append(row["user_age"])
-    feature["user_words"].bytes_list.value.extend(word.encode() for word in row["user_words"])
-    feature["item_id"].int64_list.value.append(row["item_id"])
-    feature["item_price"].float_list.value.extend(row["item_price"])
-    return bytes(message.SerializeToString())
-
-
 class Batching:
-    """A server that joins requests; `session` is None for a server given by --target."""
+    """Joins requests: a session, or a server given by --target (`session` is then None)."""
 
     def __init__(self, target: str, session: BatchingSession | None) -> None:
-        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(
-            grpc.insecure_channel(target)
-        )
+        channel = grpc.insecure_channel(target)
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         self.session = session
 
-    def predict(self, signature: str, columns: dict[str, Any]) -> Any:
-        """The outputs by name, or the RpcError."""
-        message = predict_pb2.PredictRequest()
-        message.model_spec.name = "ranker"
-        message.model_spec.signature_name = signature
-        for name, column in columns.items():
-            message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
+    def score(self, signature: str, columns: Columns) -> Any:
+        """The scores, or the RefusedError."""
         try:
-            response = self._stub.Predict(message, timeout=60)
+            if self.session:
+                return self.session.run(signature, dict(columns))["score"]
+            message = predict_pb2.PredictRequest()
+            message.model_spec.name = "ranker"
+            message.model_spec.signature_name = signature
+            for name, column in columns.items():
+                message.inputs[name].CopyFrom(tf.make_tensor_proto(column))
+            return tf.make_ndarray(self._stub.Predict(message, timeout=60).outputs["score"])
         except grpc.RpcError as error:
-            return error
-        return {name: tf.make_ndarray(output) for name, output in response.outputs.items()}
+            return RefusedError(error.code(), error.details())
+        except RefusedError as refused:
+            return refused
 
     def scores(self, request: Request) -> Any:
-        """The scores, or the RpcError."""
-        answer = self.predict(request.signature, request.columns())
-        return answer if isinstance(answer, grpc.RpcError) else answer["score"]
+        return self.score(request.signature, request.columns())
 
     def together(self, *requests: Request) -> list[Any]:
-        """Sends requests at the same time; returns the scores or the RpcError of each."""
+        """Sends requests at the same time; returns the scores or the RefusedError of each."""
         with ThreadPoolExecutor(len(requests)) as threads:
             return list(threads.map(self.scores, requests))
 
@@ -125,7 +114,7 @@ def right(ranker_directory: Path) -> Scores:
 
     def score(request: Request) -> Any:
         rows = [USERS[request.user] | ITEMS[item] for item in request.items]
-        examples = tf.constant([example(row) for row in rows])
+        examples = tf.constant([serialized(row) for row in rows])
         return model.signatures["serving_default"](examples=examples)["score"].numpy()
 
     return score
@@ -133,35 +122,29 @@ def right(ranker_directory: Path) -> Scores:
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest, ranker_directory: Path) -> Callable[..., Any]:
-    """Starts the batching server, or uses the one given by --target."""
+    """Makes the session, or uses the server given by --target."""
     given = request.config.getoption("--target", default=None)
     if given and not request.config.getoption("--batching"):
         pytest.skip("needs --batching")
 
-    @contextmanager
-    def started(
-        max_batch_size: int, timeout_seconds: float = 60, pad: bool = False, **options: Any
-    ) -> Iterator[Batching]:
+    def started(max_batch_size: int, timeout_seconds: float = 60, pad: bool = False) -> Batching:
         if given:
-            yield Batching(given, None)
-            return
+            return Batching(given, None)
         session = BatchingSession(
             ranker_directory / "ranker" / "1",
             max_batch_size=max_batch_size,
             batch_timeout_seconds=timeout_seconds,
             pad=pad,
-            **options,
         )
-        with BatchingServer(session) as server:
-            yield Batching(server.target, session)
+        return Batching("", session)
 
     return started
 
 
 def check(answer: Any, expected: Any) -> bool:
     """Returns whether there is an answer; it must be correct, and an error must be a refusal."""
-    if isinstance(answer, grpc.RpcError):
-        assert answer.code() in REFUSALS, answer.details()
+    if isinstance(answer, RefusedError):
+        assert answer.code in REFUSALS, str(answer)
         return False
     np.testing.assert_allclose(answer, expected, rtol=1e-5)
     return True
@@ -171,11 +154,11 @@ def test_requests_with_all_rows_are_joined_and_answered_rightly(
     start: Callable[..., Any], right: Scores
 ) -> None:
     requests = [Request("columnar", 0, (3, 1, 4)), Request("columnar", 1, (1, 5))]
-    with start(max_batch_size=5) as batching:
-        answers = batching.together(*requests)
-        assert all(check(a, right(r)) for a, r in zip(answers, requests, strict=True))
-        if batching.session:
-            assert [sorted(rows) for _, rows in batching.session.batches] == [[2, 3]]
+    batching = start(max_batch_size=5)
+    answers = batching.together(*requests)
+    assert all(check(a, right(r)) for a, r in zip(answers, requests, strict=True))
+    if batching.session:
+        assert [sorted(rows) for _, rows in batching.session.batches] == [[2, 3]]
 
 
 @pytest.mark.parametrize("signature", ["columnar", *ONCE])
@@ -183,11 +166,11 @@ def test_a_user_sent_once_beside_candidates_is_no_batch(
     start: Callable[..., Any], right: Scores, signature: str
 ) -> None:
     request = Request(signature, 0, (3, 1, 4), once=True)
-    with start(max_batch_size=10) as batching:
-        answered = check(batching.scores(request), right(request))
-        if batching.session:
-            assert not answered
-            assert batching.session.batches == []
+    batching = start(max_batch_size=10)
+    answered = check(batching.scores(request), right(request))
+    if batching.session:
+        assert not answered
+        assert batching.session.batches == []
 
 
 @pytest.mark.parametrize("signature", ONCE)
@@ -195,14 +178,14 @@ def test_two_users_with_one_candidate_each_are_refused_together(
     start: Callable[..., Any], right: Scores, signature: str
 ) -> None:
     requests = [Request(signature, user, (3,)) for user in (0, 1)]
-    with start(max_batch_size=2) as batching:
-        answers = batching.together(*requests)
-        for answer, request in zip(answers, requests, strict=True):
-            answered = check(answer, right(request))
-            if batching.session:
-                assert not answered
-                assert f"{signature}/inputs/user_" in answer.details()
-                assert "is not compatible with expected shape [1" in answer.details()
+    batching = start(max_batch_size=2)
+    answers = batching.together(*requests)
+    for answer, request in zip(answers, requests, strict=True):
+        answered = check(answer, right(request))
+        if batching.session:
+            assert not answered
+            assert f"{signature}/inputs/user_" in str(answer)
+            assert "is not compatible with expected shape [1" in str(answer)
 
 
 def test_of_many_requests_none_is_answered_wrongly(
@@ -218,14 +201,14 @@ def test_of_many_requests_none_is_answered_wrongly(
         )
         for _ in range(300)
     ]
-    with start(max_batch_size=8, timeout_seconds=0.002) as batching:
-        with ThreadPoolExecutor(8) as threads:
-            answers = list(threads.map(batching.scores, requests))
-        answered = [check(a, right(r)) for a, r in zip(answers, requests, strict=True)]
-        assert any(answered)
-        if batching.session:
-            assert not all(answered)
-            assert any(len(rows) > 1 for _, rows in batching.session.batches)
+    batching = start(max_batch_size=8, timeout_seconds=0.002)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(batching.scores, requests))
+    answered = [check(a, right(r)) for a, r in zip(answers, requests, strict=True)]
+    assert any(answered)
+    if batching.session:
+        assert not all(answered)
+        assert any(len(rows) > 1 for _, rows in batching.session.batches)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +221,11 @@ def test_lists_of_different_widths_need_padding_and_a_value_to_pad(
 ) -> None:
     """TensorFlow Serving pads a list with one of its values; its length excludes the padding."""
     requests = [Request("columnar", 0, (3,)), Request("columnar", user, (5,), width=width)]
-    with start(max_batch_size=2, pad=pad) as batching:
-        for answer, request in zip(batching.together(*requests), requests, strict=True):
-            was_answered = check(answer, right(request))
-            if batching.session:
-                assert was_answered == answered
+    batching = start(max_batch_size=2, pad=pad)
+    for answer, request in zip(batching.together(*requests), requests, strict=True):
+        was_answered = check(answer, right(request))
+        if batching.session:
+            assert was_answered == answered
 
 
 # `columnar_pair` scores no candidate with another request's user. The states are computed in
@@ -303,25 +286,19 @@ def run(ranker_directory: Path) -> Run:
     return run_signature
 
 
-def pair_scores(batching: Batching, columns: Columns) -> Any:
-    """The scores, or the RpcError."""
-    answer = batching.predict("columnar_pair", columns)
-    return answer if isinstance(answer, grpc.RpcError) else answer["score"]
-
-
 @pytest.mark.parametrize(
     "requests", [[one(0, 3), one(1, 3)], [five(0), five(1)], [one(0, 3), five(1)]]
 )
 def test_users_of_several_requests_are_refused(start, run, right, requests: list[Pairs]) -> None:
-    with start(max_batch_size=sum(len(request.items) for request in requests)) as batching:
-        columns = [request.columns(run) for request in requests]
-        with ThreadPoolExecutor(len(requests)) as threads:
-            answers = list(threads.map(lambda sent: pair_scores(batching, sent), columns))
-        for answer, request in zip(answers, requests, strict=True):
-            answered = check(answer, request.expected(right))
-            if batching.session:
-                assert not answered
-                assert JOINED in answer.details()
+    batching = start(max_batch_size=sum(len(request.items) for request in requests))
+    columns = [request.columns(run) for request in requests]
+    with ThreadPoolExecutor(len(requests)) as threads:
+        answers = list(threads.map(lambda sent: batching.score("columnar_pair", sent), columns))
+    for answer, request in zip(answers, requests, strict=True):
+        answered = check(answer, request.expected(right))
+        if batching.session:
+            assert not answered
+            assert JOINED in str(answer)
 
 
 def test_of_many_pairs_none_is_answered_wrongly(start, run, right) -> None:
@@ -334,10 +311,10 @@ def test_of_many_pairs_none_is_answered_wrongly(start, run, right) -> None:
     ]
     columns = [request.columns(run) for request in requests]
     expected = [request.expected(right) for request in requests]
-    with start(max_batch_size=8, timeout_seconds=0.002) as batching:
-        with ThreadPoolExecutor(8) as threads:
-            answers = list(threads.map(lambda sent: pair_scores(batching, sent), columns))
-        answered = [check(a, e) for a, e in zip(answers, expected, strict=True)]
-        assert any(answered)
-        if batching.session:
-            assert not all(answered)
+    batching = start(max_batch_size=8, timeout_seconds=0.002)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda sent: batching.score("columnar_pair", sent), columns))
+    answered = [check(a, e) for a, e in zip(answers, expected, strict=True)]
+    assert any(answered)
+    if batching.session:
+        assert not all(answered)

@@ -1,12 +1,11 @@
-"""--enable_batching as in TensorFlow Serving: requests are joined, split, padded, refused.
+"""--enable_batching as in TensorFlow Serving: requests are joined, and padded if that is enabled.
 
-BatchingTest, in C++, covers the file of its parameters.
+C++ tests cover the rest: the parameters' file, allowed sizes, splitting, and a full queue.
 """
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from colcast.server import ServerProcess
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 from tests.conformance.conftest import write_models
-from tests.conformance.test_batching import ITEMS, Request, Scores, right  # noqa: F401
+from tests.conformance.test_batching import Request, Scores, right  # noqa: F401
 from tests.server.metrics_page import Metrics
 
 Start = Callable[..., AbstractContextManager["Ranker"]]
@@ -52,10 +51,6 @@ class Ranker:
             self._counted(f"{requests}_sum"),
             self._counted(f"{rows}_sum"),
         )
-
-    def pieces(self) -> int:
-        """The number of requests to `columnar` that were split."""
-        return self._counted(":colcast:pieces")
 
     def _counted(self, name: str) -> int:
         labels = {
@@ -152,74 +147,3 @@ def test_only_padding_changes_the_shapes_that_the_model_sees(
         for outputs, (rows, widths) in zip(answers, found, strict=True):
             assert tf.make_ndarray(outputs["rows"]).tolist() == rows
             assert tf.make_ndarray(outputs["width"]).tolist() == widths
-
-
-class RowCounter(tf.Module):  # type: ignore[misc]
-    """Returns for every row the number of rows in its run."""
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, "x")])
-    def count(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"rows": tf.fill(tf.shape(x), tf.shape(x)[0])}
-
-
-SPLIT = "enable_large_batch_splitting { value: true } max_execution_batch_size { value: 8 }"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "cases"),
-    [
-        ("max_batch_size { value: 8 }", [(3, [4]), (4, [4]), (5, [8]), (1, [4]), (8, [8])]),
-        (f"max_batch_size {{ value: 64 }} {SPLIT}", [(3, [4]), (10, [8, 4]), (21, [8, 8, 8])]),
-    ],
-    ids=["whole", "split"],
-)
-def test_runs_are_filled_up_to_an_allowed_size(
-    native: None, tmp_path: Path, parameters: str, cases: list[tuple[int, list[int]]]
-) -> None:
-    parameters += " allowed_batch_sizes: 4 allowed_batch_sizes: 8"
-    with counting(RowCounter(), tmp_path, parameters) as send:
-        for rows, runs in cases:
-            response = send(np.zeros(rows, np.float32)).result()
-            expected = [run for run in runs for _ in range(run)]
-            assert tf.make_ndarray(response.outputs["rows"]).tolist() == expected[:rows]
-
-
-def test_large_requests_are_split_if_enabled(start: Start, right: Scores) -> None:  # noqa: F811
-    splitting = (
-        "max_batch_size { value: 64 } enable_large_batch_splitting { value: true } "
-        "max_execution_batch_size { value: 4 }"
-    )
-    with start(splitting) as ranker:
-        for signature in ("columnar", "columnar_late"):
-            once = signature != "columnar"
-            request = Request(signature, 0, tuple(range(len(ITEMS))), once=once)
-            np.testing.assert_allclose(scores(ranker.send(request)), right(request), rtol=1e-5)
-        assert ranker.runs() == (0, 0, 0)  # slices are not counted as runs
-        assert ranker.pieces() == -(-len(ITEMS) // 4)
-        refused = ranker.send(Request("columnar", 0, tuple(n % 20 for n in range(65))))
-        assert refused.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert "Task size 65 is larger than maximum input batch size 64" in refused.details()
-
-
-def test_a_full_queue_is_unavailable(start: Start) -> None:
-    """Together the requests exceed a run of four rows, so one waits and the other is refused."""
-    full = f"max_batch_size {{ value: 4 }} max_enqueued_batches {{ value: 1 }} {NEVER}"
-    with start(full) as ranker:
-        calls = {len(request.items): ranker.send(request) for request in FIVE_ROWS}
-        refused = next(as_completed(calls.values()))
-        assert refused.code() is grpc.StatusCode.UNAVAILABLE
-        assert "The batch scheduling queue to which this task was submitted is full" in (
-            refused.details()
-        )
-        rows, waits = next((rows, call) for rows, call in calls.items() if call is not refused)
-        last = ranker.send(Request("columnar", 1, (1,) * (4 - rows)))
-        assert [len(scores(call)) for call in (waits, last)] == [rows, 4 - rows]
-
-
-def as_completed(calls: Iterable[Any]) -> Iterator[Any]:
-    """The calls in the order in which they end."""
-    done: queue.Queue[Any] = queue.Queue()
-    for call in calls:
-        call.add_done_callback(done.put)
-    while True:
-        yield done.get(timeout=60)

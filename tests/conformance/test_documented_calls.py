@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -188,6 +189,7 @@ def signed(signature_name: str) -> str:
 
 
 GIVEN = f"input {{ {TWO_AND_TWENTY} }}"
+RELOAD = "config {{ model_config_list {{ config {{ {} }} }} }}"
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,10 @@ GIVEN = f"input {{ {TWO_AND_TWENTY} }}"
         ("GetModelMetadata", f'{spec(name="none")} metadata_field: "signature_def"', "NOT_FOUND"),
         ("GetModelStatus", spec(name="none"), "NOT_FOUND"),
         ("GetModelStatus", spec("version { value: 7 }"), "NOT_FOUND"),
+        *(
+            ("HandleReloadConfigRequest", RELOAD.format(model), "INVALID_ARGUMENT")
+            for model in ("", 'name: "a" model_platform: "tensorflow"')  # no name, no base path
+        ),
     ],
 )
 def test_a_wrong_call_gets_the_documented_code(
@@ -221,23 +227,6 @@ def test_a_wrong_call_gets_the_documented_code(
     with pytest.raises(grpc.RpcError) as raised:
         call(method, request_text)
     assert raised.value.code().name == code, raised.value.details()
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        pytest.param("config { model_config_list { config { } } }", id="no name"),
-        pytest.param(
-            'config { model_config_list { config { name: "a" model_platform: "tensorflow" } } }',
-            id="no base path",
-        ),
-    ],
-)
-def test_a_wrong_config_is_refused_and_changes_nothing(call: Call, config: str) -> None:
-    with pytest.raises(grpc.RpcError) as raised:
-        call("HandleReloadConfigRequest", config)
-    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert call("Predict", f'model_spec {{ name: "half_plus_two" }} inputs {{ {X_OF_1_2_5} }}')
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +246,7 @@ def rest(rest_target: str) -> Rest:
 
 
 THREE = "/v1/models/saved_model_half_plus_three"
+WHERE = ("", "/versions/123", "/labels/stable")
 STATUS = {
     "model_version_status": [
         {
@@ -268,20 +258,45 @@ STATUS = {
 }
 
 
-@pytest.mark.parametrize("where", ["", "/versions/123", "/labels/stable"])
-def test_the_status_of_a_model(rest: Rest, where: str) -> None:
-    assert rest(THREE + where) == (200, STATUS)
+HALF = "/v1/models/half_plus_two"
+EXAMPLES = [{"x": 10.0}, {"x": 20.0}]
+WITH_CONTEXT = {"context": {"x": 80.0}, "examples": [{}, {}]}
 
 
-@pytest.mark.parametrize("where", ["", "/versions/123", "/labels/stable"])
-def test_a_predict_call(rest: Rest, where: str) -> None:
-    answer = rest(f"{THREE}{where}:predict", '{"instances": [1.0,2.0,5.0]}')
-    assert answer == (200, {"predictions": [3.5, 4.0, 5.5]})
-
-
-def test_a_regress_call(rest: Rest) -> None:
-    body = '{"signature_name": "tensorflow/serving/regress", "examples": [{"x": 1.0}, {"x": 2.0}]}'
-    assert rest(f"{THREE}:regress", body) == (200, {"results": [3.5, 4.0]})
+@pytest.mark.parametrize(
+    ("path", "body", "answer"),
+    [
+        *((THREE + where, None, STATUS) for where in WHERE),
+        *(
+            (f"{THREE}{where}:predict", {"instances": [1, 2, 5]}, {"predictions": [3.5, 4, 5.5]})
+            for where in WHERE
+        ),
+        (
+            f"{THREE}:predict",
+            {"instances": [math.nan, math.inf, -math.inf]},
+            {"predictions": ["NaN", "Infinity", "-Infinity"]},
+        ),
+        (
+            f"{THREE}:regress",
+            {"signature_name": "tensorflow/serving/regress", "examples": EXAMPLES},
+            {"results": [8.0, 13.0]},
+        ),
+        (
+            f"{HALF}:classify",
+            {"signature_name": "classify_x_to_y", "examples": EXAMPLES},
+            {"results": [[["", 7.0]], [["", 12.0]]]},
+        ),
+        (
+            f"{HALF}:regress",
+            {"signature_name": "regress_x_to_y", **WITH_CONTEXT},
+            {"results": [42.0, 42.0]},
+        ),
+    ],
+)
+def test_a_documented_rest_call_gets_the_documented_answer(
+    rest: Rest, path: str, body: Any, answer: Any
+) -> None:
+    assert rest(path, body and json.dumps(body)) == (200, answer)
 
 
 def test_a_missing_model(rest: Rest) -> None:
@@ -289,18 +304,6 @@ def test_a_missing_model(rest: Rest) -> None:
     assert code == 404
     # The page's whole message; the server may append the versions that it serves.
     assert answer["error"].startswith("Servable not found for request: Latest(half)")
-
-
-def test_classification(rest: Rest) -> None:
-    body = {"signature_name": "classify_x_to_y", "examples": [{"x": 10.0}, {"x": 20.0}]}
-    answer = rest("/v1/models/half_plus_two:classify", json.dumps(body))
-    assert answer == (200, {"results": [[["", 7.0]], [["", 12.0]]]})
-
-
-def test_the_context_is_shared_by_all_examples(rest: Rest) -> None:
-    body = {"signature_name": "regress_x_to_y", "context": {"x": 80.0}, "examples": [{}, {}]}
-    answer = rest("/v1/models/half_plus_two:regress", json.dumps(body))
-    assert answer == (200, {"results": [42.0, 42.0]})
 
 
 def test_the_metadata_of_a_model(rest: Rest) -> None:
@@ -358,22 +361,11 @@ def test_binary_values_are_base64(rest: Rest) -> None:
     assert outputs["image_bytes"] == [{"b64": "aW1hZ2UgYnl0ZXM="}, {"b64": "dGV4dA=="}]
 
 
-def test_non_finite_values(rest: Rest) -> None:
-    body = '{"instances": [NaN, Infinity, -Infinity]}'
-    answer = {"predictions": ["NaN", "Infinity", "-Infinity"]}
-    assert rest(f"{THREE}:predict", body) == (200, answer)
-
-
 @pytest.mark.parametrize(
     ("method", "path", "body", "error"),
     [
         ("GET", "/v1/foo", None, "Malformed request: GET /v1/foo"),
-        (
-            "POST",
-            f"{THREE}:predict",
-            "",
-            "JSON Parse error: The document is empty",
-        ),
+        ("POST", f"{THREE}:predict", "", "JSON Parse error: The document is empty"),
         (
             "POST",
             f"{THREE}:predict",
