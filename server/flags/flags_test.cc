@@ -234,7 +234,7 @@ TEST(FlagsTest, LibrariesOfOpsMayBeGivenSeveralTimes) {
               ElementsAre("/a.so", "/b.so"));
 }
 
-TEST(FlagsTest, WhatHasNoEffectIsTold) {
+TEST(FlagsTest, FlagsWithoutEffectCauseWarnings) {
   EXPECT_THAT(Parsed({"--grpc_max_threads=8", "--xla_cpu_compilation_enabled=false",
                       "--enable_profiler=false"})
                   .warnings,

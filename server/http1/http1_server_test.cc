@@ -221,7 +221,7 @@ TEST_F(HttpServerTest, UnknownPathsAndMethodsOfPagesAreRefused) {
   EXPECT_NE(Ask("DELETE /long" + close).find("405 Method Not Allowed"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, WhatIsNoHttpIsRefused) {
+TEST_F(HttpServerTest, BytesThatAreNotHttpAreRefused) {
   Start();
   for (const char* bad :
        {"hello\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
@@ -354,7 +354,7 @@ TEST_F(HttpServerTest, ABodyInAnotherCodingIsNoNextRequest) {
   }
 }
 
-TEST_F(HttpServerTest, WhatProxiesMayReadAnotherWayIsRefused) {
+TEST_F(HttpServerTest, RequestsThatProxiesMayReadDifferentlyAreRefused) {
   Start();
   const std::string post = "POST /echo HTTP/1.1\r\n";
   for (const char* headers :
@@ -435,7 +435,7 @@ TEST_F(HttpServerTest, AnswersThatNobodyReadsAreBounded) {
   EXPECT_EQ(poller_.hosts().unread.bytes(), 0u);
 }
 
-TEST_F(HttpServerTest, AnAnswerForWhichThereIsNoRoomIsRefusedBeforeItIsWritten) {
+TEST_F(HttpServerTest, AnAnswerWithoutRoomIsRefusedBeforeItIsWritten) {
   Start();
   Client client(*server_);
   client.Send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -502,7 +502,7 @@ class ShortMemoryTest : public HttpServerTest {
   ShortMemoryTest() : HttpServerTest(/*max_body_bytes=*/100'000) {}
 };
 
-TEST_F(ShortMemoryTest, ABodyThatHoldsMemoryWhereItIsShortIsRefused) {
+TEST_F(ShortMemoryTest, ASlowBodyIsRefusedWhileMemoryIsShort) {
   HttpServer::Options options;
   options.body_time_where_short = std::chrono::seconds(0);
   Start(options);
@@ -526,7 +526,7 @@ TEST_F(HttpServerTest, ChunksOfOneByteWasteTime) {
   while (host->wasted.InThisSecond().count() == 0) ASSERT_TRUE(client.Send(chunks));
 }
 
-TEST_F(HttpServerTest, WhoReadsNothingWhereRoomForAnswersIsShortIsClosed) {
+TEST_F(HttpServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
   Start();
   constexpr size_t kOthers = 20 << 20;
   net::Budget& unread = poller_.hosts().unread;
@@ -563,7 +563,7 @@ TEST_F(HttpServerTest, AClientThatHungUpIsNoticed) {
   exchange->Answer({});
 }
 
-TEST_F(HttpServerTest, WhatIsInFlightIsAnsweredBeforeTheServerEnds) {
+TEST_F(HttpServerTest, RequestsInFlightAreAnsweredBeforeTheServerEnds) {
   Start();
   Client idle(*server_);
   Client client(*server_);
@@ -595,7 +595,7 @@ TEST_F(HttpServerTest, HandlersEndWithTheServerAndNotWithItsLastConnection) {
   EXPECT_EQ(owned.use_count(), 1);
 }
 
-TEST_F(HttpServerTest, WhatHasNotEndedByTheDeadlineIsCut) {
+TEST_F(HttpServerTest, RequestsInFlightAtTheDeadlineAreCut) {
   Start();
   Client never(*server_);
   never.Send("POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");

@@ -68,7 +68,7 @@ TEST(ClientCallTest, NoneTwoOrHalfAMessageAreNoAnswer) {
   }
 }
 
-TEST(ClientCallTest, WhatIsNoGrpcIsToldByItsHttpStatus) {
+TEST(ClientCallTest, OtherAnswersThanGrpcBecomeErrorsByTheirHttpStatus) {
   const std::pair<const char*, StatusCode> codes[] = {
       {"400", StatusCode::kInternal},         {"401", StatusCode::kUnauthenticated},
       {"403", StatusCode::kPermissionDenied}, {"404", StatusCode::kUnimplemented},

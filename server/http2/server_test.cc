@@ -178,7 +178,7 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   while (!StartedCall(client_.get(), "Large").Wait().ok()) std::this_thread::yield();
 }
 
-TEST_F(ServerTest, WhoReadsNothingWhereRoomForAnswersIsShortIsClosed) {
+TEST_F(ServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
   const auto lazy = ClientOf(target_);
   StartedCall large(lazy.get(), "Hold");
   Call* const call = held_.get_future().get();
@@ -215,7 +215,7 @@ TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
   EXPECT_FALSE(StartedCall(client_.get(), "Echo").Wait().ok());
 }
 
-TEST_F(ServerTest, TheEndCutsWhatHasNotEndedInTime) {
+TEST_F(ServerTest, CallsInFlightAtTheDeadlineAreCut) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   std::thread end(

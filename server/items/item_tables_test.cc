@@ -204,7 +204,7 @@ TEST_F(ItemTablesTest, AllArePolledAtOnceWhereThatIsAskedFor) {
   while (tables.sources()[0]->stats().version != 1) std::this_thread::yield();
 }
 
-TEST_F(ItemTablesTest, WhatIsRemovedServesUntilThereIsAnother) {
+TEST_F(ItemTablesTest, ARemovedTableServesUntilThereIsAnother) {
   Write("2/table.safetensors", MakeTestTable({2}));
   source_.Poll();
   fs::remove_all(base_ + "/2");

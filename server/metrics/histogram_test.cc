@@ -51,7 +51,7 @@ TEST(HistogramTest, ABoundBelongsToItsBucket) {
   EXPECT_EQ(snapshot.counts[2], 1);
 }
 
-TEST(HistogramTest, WhatIsOverTheLastBoundIsCounted) {
+TEST(HistogramTest, ValuesOverTheLastBoundAreCounted) {
   Histogram histogram(RowBuckets());
   histogram.Observe(16384);
   histogram.Observe(16385);

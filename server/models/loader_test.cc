@@ -101,7 +101,7 @@ TEST_F(LoaderTest, AnExceptionIsAnAttemptThatFailed) {
   EXPECT_THAT(report.status.message, HasSubstr("stale file handle"));
 }
 
-TEST_F(LoaderTest, WhatWasLoadedIsHandedOver) {
+TEST_F(LoaderTest, ALoadedVersionIsReported) {
   const LoadReport report = Load();
   EXPECT_TRUE(report.status.ok()) << report.status.message;
   EXPECT_TRUE(report.loaded);

@@ -61,7 +61,7 @@ TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {
   EXPECT_THAT(VersionWarnings(specific, Listing({1, 3}), {}), ElementsAre(HasSubstr("version 2")));
 }
 
-TEST(VersionWarningsTest, WhatTheListingSaysComesFirst) {
+TEST(VersionWarningsTest, WarningsOfTheListingComeFirst) {
   BasePathListing listing = Listing({});
   listing.warnings = {"/m/7 is left out"};
   EXPECT_THAT(VersionWarnings(kLatest, listing, {}),

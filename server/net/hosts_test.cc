@@ -76,7 +76,7 @@ TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {
   EXPECT_TRUE(budget.Take(&other, 1000));
 }
 
-TEST(BudgetTest, RequestsThatWaitedWhenTheirHostWasRefusedAreInVainUntilThereIsRoom) {
+TEST(BudgetTest, RequestsThatWaitedWhenTheirHostWasRefusedAreRefusedUntilThereIsRoom) {
   Budget budget({200, 100, true});
   Budget::Account host, other;
   const Budget::Clock::time_point before = Budget::Clock::now();

@@ -170,7 +170,7 @@ TEST_F(LogFileTest, AFileWhoseFirstRecordDoesNotFitDoesNotStay) {
   EXPECT_TRUE(log.Write("kept").ok());
 }
 
-TEST_F(LogFileTest, WhatDoesNotFitOnTheDiskLeavesNothingOfItself) {
+TEST_F(LogFileTest, ARecordThatDoesNotFitOnTheDiskLeavesNoPart) {
   LogFile log(prefix("log"), 1 << 20);
   EXPECT_TRUE(log.Write("kept").ok());
   Status status;
@@ -269,7 +269,7 @@ TEST_F(RequestLogsTest, ANewConfigurationCountsFromNowOnInTheSameFile) {
   EXPECT_EQ(Files().size(), 1u);
 }
 
-TEST_F(RequestLogsTest, WhatWaitsTooLongForTheDiskIsDroppedAndCounted) {
+TEST_F(RequestLogsTest, RecordsThatWouldWaitForTheDiskBeyondTheLimitAreDroppedAndCounted) {
   RequestLogs::Options options;
   options.max_waiting_bytes = 1000;
   RequestLogs logs(options);
@@ -281,7 +281,7 @@ TEST_F(RequestLogsTest, WhatWaitsTooLongForTheDiskIsDroppedAndCounted) {
   EXPECT_EQ(counts.records[static_cast<int>(StatusCode::kResourceExhausted)], 1);
 }
 
-TEST_F(RequestLogsTest, WhatCannotBeWrittenIsCounted) {
+TEST_F(RequestLogsTest, RecordsThatCannotBeWrittenAreCounted) {
   RequestLogs logs({});
   logs.Configure({{"a", {1, prefix("no/such/folder")}}});
   Send(&logs, "a", 3);

@@ -129,7 +129,7 @@ TEST_F(MappedFileTest, ATouchedFileOfSeveralModelsIsNotAcceptedByOneOfThem) {
   EXPECT_TRUE(file->Check().ok());
 }
 
-TEST_F(MappedFileTest, WhatIsNoFileIsRefused) {
+TEST_F(MappedFileTest, MissingSpecialAndEmptyFilesAreRefused) {
   std::shared_ptr<const MappedFile> file;
   EXPECT_EQ(MappedFile::Open(directory_ + "/none", &file).code, StatusCode::kNotFound);
   EXPECT_EQ(MappedFile::Open(directory_, &file).code, StatusCode::kFailedPrecondition);

@@ -59,7 +59,7 @@ TEST(SpanExporterTest, SendsAFullBatchAtOnceAndTheRestInTheEnd) {
   EXPECT_EQ(spans, 4u);
 }
 
-TEST(SpanExporterTest, DropsWhatFindsNoRoomWhileACollectorHangs) {
+TEST(SpanExporterTest, DropsSpansWithoutRoomWhileACollectorHangs) {
   std::promise<void> started, released;
   SpanExporter exporter({4, 1, hours(1)}, [&](const std::vector<Span>& sent) {
     if (sent.front().name == "first") {
@@ -80,7 +80,7 @@ TEST(SpanExporterTest, DropsWhatFindsNoRoomWhileACollectorHangs) {
   released.set_value();
 }
 
-TEST(SpanExporterTest, CountsWhatCouldNotBeSentAndGoesOn) {
+TEST(SpanExporterTest, CountsSpansThatCouldNotBeSentAndContinues) {
   std::promise<void> sent;
   int calls = 0;
   SpanExporter exporter({100, 2, hours(1)}, [&](const std::vector<Span>&) {
@@ -108,7 +108,7 @@ TEST(HttpPostTest, ReadsEndpoints) {
   EXPECT_EQ(shortest.target, "/");
 }
 
-TEST(HttpPostTest, RefusesWhatIsNoEndpoint) {
+TEST(HttpPostTest, RefusesUrlsThatAreNotEndpoints) {
   Endpoint endpoint;
   for (const char* url : {"", "collector:4318", "https://collector/", "http://", "http://a:b/",
                           "http://a/ b", "http://a:4318/x\r\nHost: b", "http://u@a/"}) {
