@@ -54,8 +54,8 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
              "comma-separated tags of the MetaGraph to load from the SavedModel");
   table->Begin(kLimits);
   table->Add("load_memory_margin_fraction", &loader.memory_margin_fraction,
-             "a version is loaded only if its size on disk plus this fraction of it fits in the "
-             "available memory; -1 turns the check off",
+             "a version is loaded only if its size on disk, ten times its graph's, and this "
+             "fraction of both fit in the available memory; -1 turns the check off",
              {-1});
   table->Begin(kModels);
   table->Add("enable_model_warmup", &loader.warmup.enabled,
