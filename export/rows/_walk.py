@@ -65,7 +65,7 @@ class Walk:
             self.facts |= zip((tensor.name for tensor in operation.outputs), made, strict=True)
 
     def _counted(self, tensor: str) -> set[str]:
-        """The lists whose lengths decide a tensor; with "" unless exporters write all its ops."""
+        """The lists whose lengths decide a tensor; also "" if ops other than an exporter's do."""
         fact, node = self.facts[tensor], self._nodes[producer(tensor)]
         role, name = fact.role
         if role == "counts" or fact.sizes == (R,):

@@ -97,7 +97,7 @@ class WorkerPoolTest : public testing::Test {
     pool_ = std::make_unique<WorkerPool>(options);
   }
   // Starts a pool in which requests may wait for others even if a worker is idle.
-  void StartWithCompany() {
+  void StartWithFillingBatches() {
     WorkerPool::Options options;
     options.describe_all = true;
     pool_ = std::make_unique<WorkerPool>(options);
@@ -148,7 +148,7 @@ TEST_F(WorkerPoolTest, AWorkerContinuesAfterAnException) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
   while (pool_->idle_workers() < 1) std::this_thread::yield();
   EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("worker_0: no such row"));
-  StartWithCompany();  // destroys the first pool
+  StartWithFillingBatches();  // destroys the first pool
 }
 
 TEST_F(WorkerPoolTest, AnExtraThreadContinuesAfterAnException) {
@@ -391,7 +391,7 @@ TEST_F(WorkerPoolTest, JobsThatCannotJoinOrAreAloneAreNotRequeued) {
 }
 
 TEST_F(WorkerPoolTest, AJobReadByItsWorkerMayWaitForABatch) {
-  StartWithCompany();
+  StartWithFillingBatches();
   RequestClass of(FullRunsOnly());
   pool_->Submit(Parsed(pool_.get(), &of, &journal_, /*waits_again=*/true));
   pool_->Submit(new SignatureJob("company", &of, &journal_));
@@ -518,7 +518,7 @@ TEST_F(WorkerPoolTest, WaitingLongRequestsAreDroppedOnExpiryAndAtShutdown) {
 }
 
 TEST_F(WorkerPoolTest, ABatchThatStaysAloneRunsAfterItsTimeout) {
-  StartWithCompany();
+  StartWithFillingBatches();
   BatchLimits limits;
   limits.timeout = milliseconds(5);
   RequestClass of(limits);

@@ -270,7 +270,7 @@ absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
     if (running.empty()) continue;
     rows->groups.AddLongest(group, &running);
     if (static_cast<int64_t>(running.size()) < rows->count && !rows->hashed) {
-      // Rows are picked from where they were read for their keys.
+      // Making the keys reads the columns; RunRows() picks the rows from there.
       if (!MakeKeys(rows)) return absl::FailedPreconditionError("a list's values cannot be read");
       rows->keys.clear();
     }
