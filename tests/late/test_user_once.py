@@ -114,7 +114,7 @@ def test_transposed_kernel(model: Any) -> None:
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_sum_over_features_is_split(model: Any, keepdims: bool) -> None:
     def build(c: Columns) -> Columns:
-        x = tf.concat([c["u"], c["x"]], 1) * variable("w", 12)
+        x = tf.concat([c["u"], c["x"]], 1) * variable("w", 12) + tf.range(12.0)
         return {"score": tf.reduce_sum(x, axis=1, keepdims=keepdims) + 0.5}
 
     built = model(build, COLUMNS, USER)
