@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from colcast.server import ServerProcess
@@ -25,8 +26,6 @@ EMPTY = b"\0\0\0\0\0"  # an empty gRPC message
 HEADERS = http2.request_headers(NO_METHOD)
 BEGUN = frame(http2.HEADERS, http2.END_HEADERS, 1, HEADERS)
 WHOLE = frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, 1, HEADERS)
-ANSWERED = "answered"
-NOTHING = "nothing"
 LAST = (1 << 31) - 1
 
 
@@ -43,155 +42,137 @@ def number(value: int) -> bytes:
 
 
 def without(name: str) -> bytes:
-    headers = {
-        ":method": "POST",
-        ":scheme": "http",
-        ":path": NO_METHOD,
-        "content-type": "application/grpc",
-    }
+    headers = {":method": "POST", ":scheme": "http", ":path": NO_METHOD}
+    headers["content-type"] = "application/grpc"
     return b"".join(literal(*each) for each in headers.items() if each[0] != name)
 
 
-# Errors of the whole connection: (section, what is sent, GOAWAY's code).
+# Errors of the whole connection: GOAWAY's code -> section -> what is sent. Those of section 6.3
+# and 6.9 that concern a stream may be treated so (5.4.2).
 CONNECTION_ERRORS = {
-    "4.1 a longer frame than allowed": (frame(http2.DATA, 0, 1, bytes(16385)), FRAME_SIZE),
-    "4.3 half a header block": (call(b"\x00\x05abc"), COMPRESSION),
-    "4.3 another frame in a header block": (
-        frame(http2.HEADERS, 0, 1, HEADERS) + frame(http2.PING, 0, 0, bytes(8)),
-        PROTOCOL,
-    ),
-    "4.3 another stream in a header block": (
-        frame(http2.HEADERS, 0, 1, HEADERS) + frame(http2.CONTINUATION, 4, 3),
-        PROTOCOL,
-    ),
-    "5.1 DATA of an idle stream": (frame(http2.DATA, 0, 1), PROTOCOL),
-    "5.1 RST_STREAM of an idle stream": (frame(http2.RST_STREAM, 0, 1, number(8)), PROTOCOL),
-    "5.1 WINDOW_UPDATE of an idle stream": (frame(http2.WINDOW_UPDATE, 0, 1, number(1)), PROTOCOL),
-    "5.1 CONTINUATION of nothing": (frame(http2.CONTINUATION, 4, 1), PROTOCOL),
-    "5.1.1 an even stream": (call(HEADERS, 2), PROTOCOL),
-    "5.5 an unknown frame in a header block": (
-        frame(http2.HEADERS, 0, 1, HEADERS) + frame(0x16, 0, 1),
-        PROTOCOL,
-    ),
-    "6.1 DATA of stream 0": (frame(http2.DATA, 0, 0), PROTOCOL),
-    "6.1 more padding than DATA": (BEGUN + frame(http2.DATA, http2.PADDED, 1, b"\5ab"), PROTOCOL),
-    "6.2 HEADERS of stream 0": (call(HEADERS, 0), PROTOCOL),
-    "6.2 more padding than HEADERS": (
-        frame(http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\xff"),
-        PROTOCOL,
-    ),
-    "6.3 PRIORITY of stream 0": (frame(http2.PRIORITY, 0, 0, bytes(5)), PROTOCOL),
-    "6.4 RST_STREAM of stream 0": (frame(http2.RST_STREAM, 0, 0, number(8)), PROTOCOL),
-    "6.4 RST_STREAM of 3 bytes": (BEGUN + frame(http2.RST_STREAM, 0, 1, bytes(3)), FRAME_SIZE),
-    "6.5 an acknowledgement with settings": (
-        frame(http2.SETTINGS, http2.ACK, 0, bytes(6)),
-        FRAME_SIZE,
-    ),
-    "6.5 SETTINGS of a stream": (frame(http2.SETTINGS, 0, 1), PROTOCOL),
-    "6.5 SETTINGS of 5 bytes": (frame(http2.SETTINGS, 0, 0, bytes(5)), FRAME_SIZE),
-    "6.5.2 ENABLE_PUSH of 2": (settings((2, 2)), PROTOCOL),
-    "6.5.2 a window of 2 GiB": (settings((4, 1 << 31)), FLOW_CONTROL),
-    "6.5.2 frames of less than 16 KiB": (settings((5, 16383)), PROTOCOL),
-    "6.5.2 frames of 16 MiB": (settings((5, 1 << 24)), PROTOCOL),
-    "6.6 PUSH_PROMISE of a client": (
-        BEGUN + frame(http2.PUSH_PROMISE, 4, 1, number(2) + HEADERS),
-        PROTOCOL,
-    ),
-    "6.7 PING of a stream": (frame(http2.PING, 0, 1, bytes(8)), PROTOCOL),
-    "6.7 PING of 6 bytes": (frame(http2.PING, 0, 0, bytes(6)), FRAME_SIZE),
-    "6.8 GOAWAY of a stream": (frame(http2.GOAWAY, 0, 1, bytes(8)), PROTOCOL),
-    "6.9 WINDOW_UPDATE by nothing": (frame(http2.WINDOW_UPDATE, 0, 0, number(0)), PROTOCOL),
-    "6.9 WINDOW_UPDATE of 3 bytes": (frame(http2.WINDOW_UPDATE, 0, 0, bytes(3)), FRAME_SIZE),
-    "6.9.1 a window beyond 2 GiB": (
-        frame(http2.WINDOW_UPDATE, 0, 0, number((1 << 31) - 1)) * 2,
-        FLOW_CONTROL,
-    ),
-    # Stream errors that may be treated as connection errors (5.4.2).
-    "6.3 PRIORITY of 4 bytes": (BEGUN + frame(http2.PRIORITY, 0, 1, bytes(4)), FRAME_SIZE),
-    "6.9 WINDOW_UPDATE of a stream by nothing": (
-        BEGUN + frame(http2.WINDOW_UPDATE, 0, 1, number(0)),
-        PROTOCOL,
-    ),
-    "7541 2.3.3 an index of 0": (call(HEADERS + b"\x80"), COMPRESSION),
-    "7541 2.3.3 an index that nothing has": (call(HEADERS + b"\xfe"), COMPRESSION),
-    "7541 4.2 the table's size behind a header": (call(HEADERS + b"\x20"), COMPRESSION),
-    "7541 5.2 a code that is padded with zeros": (
-        call(HEADERS + b"\x00\x81\x00\x01a"),
-        COMPRESSION,
-    ),
-    "7541 5.2 a code that is padded with 8 bits": (
-        call(HEADERS + b"\x00\x82\x1f\xff\x01a"),
-        COMPRESSION,
-    ),
-    "7541 5.2 the code of the end": (
-        call(HEADERS + b"\x00\x84\xff\xff\xff\xfc\x01a"),
-        COMPRESSION,
-    ),
-    "7541 6.3 a larger table than allowed": (call(b"\x3f\xff\xff\x7f" + HEADERS), COMPRESSION),
+    PROTOCOL: {
+        "4.3 another frame in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
+        + frame(http2.PING, 0, 0, bytes(8)),
+        "4.3 another stream in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
+        + frame(http2.CONTINUATION, 4, 3),
+        "5.1 DATA of an idle stream": frame(http2.DATA, 0, 1),
+        "5.1 RST_STREAM of an idle stream": frame(http2.RST_STREAM, 0, 1, number(8)),
+        "5.1 WINDOW_UPDATE of an idle stream": frame(http2.WINDOW_UPDATE, 0, 1, number(1)),
+        "5.1 CONTINUATION of nothing": frame(http2.CONTINUATION, 4, 1),
+        "5.1.1 an even stream": call(HEADERS, 2),
+        "5.5 an unknown frame in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
+        + frame(0x16, 0, 1),
+        "6.1 DATA of stream 0": frame(http2.DATA, 0, 0),
+        "6.1 more padding than DATA": BEGUN + frame(http2.DATA, http2.PADDED, 1, b"\5ab"),
+        "6.2 HEADERS of stream 0": call(HEADERS, 0),
+        "6.2 more padding than HEADERS": frame(
+            http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\xff"
+        ),
+        "6.3 PRIORITY of stream 0": frame(http2.PRIORITY, 0, 0, bytes(5)),
+        "6.4 RST_STREAM of stream 0": frame(http2.RST_STREAM, 0, 0, number(8)),
+        "6.5 SETTINGS of a stream": frame(http2.SETTINGS, 0, 1),
+        "6.5.2 ENABLE_PUSH of 2": settings((2, 2)),
+        "6.5.2 frames of less than 16 KiB": settings((5, 16383)),
+        "6.5.2 frames of 16 MiB": settings((5, 1 << 24)),
+        "6.6 PUSH_PROMISE of a client": BEGUN
+        + frame(http2.PUSH_PROMISE, 4, 1, number(2) + HEADERS),
+        "6.7 PING of a stream": frame(http2.PING, 0, 1, bytes(8)),
+        "6.8 GOAWAY of a stream": frame(http2.GOAWAY, 0, 1, bytes(8)),
+        "6.9 WINDOW_UPDATE by nothing": frame(http2.WINDOW_UPDATE, 0, 0, number(0)),
+        "6.9 WINDOW_UPDATE of a stream by nothing": BEGUN
+        + frame(http2.WINDOW_UPDATE, 0, 1, number(0)),
+    },
+    FRAME_SIZE: {
+        "4.1 a longer frame than allowed": frame(http2.DATA, 0, 1, bytes(16385)),
+        "6.4 RST_STREAM of 3 bytes": BEGUN + frame(http2.RST_STREAM, 0, 1, bytes(3)),
+        "6.5 an acknowledgement with settings": frame(http2.SETTINGS, http2.ACK, 0, bytes(6)),
+        "6.5 SETTINGS of 5 bytes": frame(http2.SETTINGS, 0, 0, bytes(5)),
+        "6.7 PING of 6 bytes": frame(http2.PING, 0, 0, bytes(6)),
+        "6.9 WINDOW_UPDATE of 3 bytes": frame(http2.WINDOW_UPDATE, 0, 0, bytes(3)),
+        "6.3 PRIORITY of 4 bytes": BEGUN + frame(http2.PRIORITY, 0, 1, bytes(4)),
+    },
+    FLOW_CONTROL: {
+        "6.5.2 a window of 2 GiB": settings((4, 1 << 31)),
+        "6.9.1 a window beyond 2 GiB": frame(http2.WINDOW_UPDATE, 0, 0, number((1 << 31) - 1)) * 2,
+    },
+    COMPRESSION: {
+        "4.3 half a header block": call(b"\x00\x05abc"),
+        "7541 2.3.3 an index of 0": call(HEADERS + b"\x80"),
+        "7541 2.3.3 an index that nothing has": call(HEADERS + b"\xfe"),
+        "7541 4.2 the table's size behind a header": call(HEADERS + b"\x20"),
+        "7541 5.2 a code that is padded with zeros": call(HEADERS + b"\x00\x81\x00\x01a"),
+        "7541 5.2 a code that is padded with 8 bits": call(HEADERS + b"\x00\x82\x1f\xff\x01a"),
+        "7541 5.2 the code of the end": call(HEADERS + b"\x00\x84\xff\xff\xff\xfc\x01a"),
+        "7541 6.3 a larger table than allowed": call(b"\x3f\xff\xff\x7f" + HEADERS),
+    },
 }
 
-# Errors of one stream: (section, what is sent, RST_STREAM's code). The connection stays open.
+# Errors of one stream: RST_STREAM's code -> section -> what is sent. The connection stays open.
 STREAM_ERRORS = {
-    "6.9.1 a stream's window beyond 2 GiB": (
-        BEGUN + frame(http2.WINDOW_UPDATE, 0, 1, number((1 << 31) - 1)) * 2,
-        FLOW_CONTROL,
-    ),
-    "8.1 trailers that are not the end": (BEGUN + BEGUN, PROTOCOL),
-    "8.1 a pseudo-header in trailers": (BEGUN + call(literal(":path", "/")), PROTOCOL),
-    "8.1.1 less than content-length": (
-        frame(http2.HEADERS, 4, 1, HEADERS + literal("content-length", "6"))
+    PROTOCOL: {
+        "8.1 trailers that are not the end": BEGUN + BEGUN,
+        "8.1 a pseudo-header in trailers": BEGUN + call(literal(":path", "/")),
+        "8.1.1 less than content-length": frame(
+            http2.HEADERS, 4, 1, HEADERS + literal("content-length", "6")
+        )
         + frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
-        PROTOCOL,
-    ),
-    "8.1.1 more than content-length": (
-        frame(http2.HEADERS, 4, 1, HEADERS + literal("content-length", "4"))
+        "8.1.1 more than content-length": frame(
+            http2.HEADERS, 4, 1, HEADERS + literal("content-length", "4")
+        )
         + frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
-        PROTOCOL,
-    ),
-    "8.2.1 upper case": (call(HEADERS + literal("X-Name", "a")), PROTOCOL),
-    "8.2.2 connection": (call(HEADERS + literal("connection", "keep-alive")), PROTOCOL),
-    "8.2.2 transfer-encoding": (call(HEADERS + literal("transfer-encoding", "chunked")), PROTOCOL),
-    "8.2.2 te other than trailers": (call(without("") + literal("te", "gzip")), PROTOCOL),
-    "8.3 an unknown pseudo-header": (call(literal(":a", "b") + HEADERS), PROTOCOL),
-    "8.3 a response's pseudo-header": (call(literal(":status", "200") + HEADERS), PROTOCOL),
-    "8.3 a pseudo-header behind others": (call(literal("x", "y") + HEADERS), PROTOCOL),
-    "8.3.1 no method": (call(without(":method")), PROTOCOL),
-    "8.3.1 no scheme": (call(without(":scheme")), PROTOCOL),
-    "8.3.1 no path": (call(without(":path")), PROTOCOL),
-    "8.3.1 an empty path": (call(literal(":path", "") + without(":path")), PROTOCOL),
-    "8.3.1 two methods": (call(literal(":method", "POST") + HEADERS), PROTOCOL),
+        "8.2.1 upper case": call(HEADERS + literal("X-Name", "a")),
+        "8.2.2 connection": call(HEADERS + literal("connection", "keep-alive")),
+        "8.2.2 transfer-encoding": call(HEADERS + literal("transfer-encoding", "chunked")),
+        "8.2.2 te other than trailers": call(without("") + literal("te", "gzip")),
+        "8.3 an unknown pseudo-header": call(literal(":a", "b") + HEADERS),
+        "8.3 a response's pseudo-header": call(literal(":status", "200") + HEADERS),
+        "8.3 a pseudo-header behind others": call(literal("x", "y") + HEADERS),
+        "8.3.1 no method": call(without(":method")),
+        "8.3.1 no scheme": call(without(":scheme")),
+        "8.3.1 no path": call(without(":path")),
+        "8.3.1 an empty path": call(literal(":path", "") + without(":path")),
+        "8.3.1 two methods": call(literal(":method", "POST") + HEADERS),
+    },
+    FLOW_CONTROL: {
+        "6.9.1 a stream's window beyond 2 GiB": BEGUN
+        + frame(http2.WINDOW_UPDATE, 0, 1, number((1 << 31) - 1)) * 2,
+    },
 }
 
-# Not errors: (section, what is sent, whether stream 1 is answered).
+# Not errors: whether stream 1 is answered -> section -> what is sent.
 FINE = {
-    "4.1 reserved bits and unknown flags": (frame(http2.PING, 0xFE, 1 << 31, bytes(8)), NOTHING),
-    "4.3 a header block in pieces": (
-        frame(http2.HEADERS, http2.END_STREAM, 1, HEADERS[:7])
+    True: {
+        "4.3 a header block in pieces": frame(http2.HEADERS, http2.END_STREAM, 1, HEADERS[:7])
         + frame(http2.CONTINUATION, 0, 1, HEADERS[7:30])
         + frame(http2.CONTINUATION, 0, 1)
         + frame(http2.CONTINUATION, http2.END_HEADERS, 1, HEADERS[30:]),
-        ANSWERED,
-    ),
-    "5.5 an unknown frame": (frame(0x16, 0xFF, 0, b"whatever") + WHOLE, ANSWERED),
-    "6.1 padding": (
-        frame(http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\2" + HEADERS + b"\0\0")
+        "5.5 an unknown frame": frame(0x16, 0xFF, 0, b"whatever") + WHOLE,
+        "6.1 padding": frame(
+            http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\2" + HEADERS + b"\0\0"
+        )
         + frame(http2.DATA, http2.END_STREAM | http2.PADDED, 1, b"\3" + EMPTY + bytes(3)),
-        ANSWERED,
-    ),
-    "6.2 HEADERS with a priority": (
-        frame(http2.HEADERS, 5 | http2.WITH_PRIORITY, 1, bytes(5) + HEADERS),
-        ANSWERED,
-    ),
-    "6.3 PRIORITY of an idle stream": (frame(http2.PRIORITY, 0, 7, bytes(5)) + WHOLE, ANSWERED),
-    "6.5.2 an unknown setting": (settings((0xFF, 1)) + WHOLE, ANSWERED),
-    "6.5.2 no room in the header table": (settings((1, 0)) + WHOLE, ANSWERED),
-    "6.9 windows that grow": (
-        frame(http2.WINDOW_UPDATE, 0, 0, number(1)) + WHOLE,
-        ANSWERED,
-    ),
-    "8.1 trailers": (BEGUN + call(literal("x-a", "b")), ANSWERED),
-    "7541 4.2 a smaller table": (call(b"\x20" + HEADERS), ANSWERED),
+        "6.2 HEADERS with a priority": frame(
+            http2.HEADERS, 5 | http2.WITH_PRIORITY, 1, bytes(5) + HEADERS
+        ),
+        "6.3 PRIORITY of an idle stream": frame(http2.PRIORITY, 0, 7, bytes(5)) + WHOLE,
+        "6.5.2 an unknown setting": settings((0xFF, 1)) + WHOLE,
+        "6.5.2 no room in the header table": settings((1, 0)) + WHOLE,
+        "6.9 windows that grow": frame(http2.WINDOW_UPDATE, 0, 0, number(1)) + WHOLE,
+        "8.1 trailers": BEGUN + call(literal("x-a", "b")),
+        "7541 4.2 a smaller table": call(b"\x20" + HEADERS),
+    },
+    False: {
+        "4.1 reserved bits and unknown flags": frame(http2.PING, 0xFE, 1 << 31, bytes(8)),
+    },
 }
+
+
+def rows(cases: dict[Any, dict[str, bytes]]) -> list[Any]:
+    return [
+        pytest.param(sent, expected, id=section)
+        for expected, sections in cases.items()
+        for section, sent in sections.items()
+    ]
 
 
 @pytest.fixture(name="server", scope="module")
@@ -220,30 +201,27 @@ def ask(server: ServerProcess, sent: bytes) -> list[http2.Frame]:
         return said(connection)
 
 
-@pytest.mark.parametrize("case", CONNECTION_ERRORS)
-def test_the_connection_ends(server, case):
-    sent, code = CONNECTION_ERRORS[case]
+@pytest.mark.parametrize(("sent", "code"), rows(CONNECTION_ERRORS))
+def test_the_connection_ends(server, sent, code):
     with http2.connect(server.target) as connection:
         connection.sendall(sent)
         assert errors(list(http2.frames_of(connection)), http2.GOAWAY) == [code]
 
 
-@pytest.mark.parametrize("case", STREAM_ERRORS)
-def test_the_stream_ends(server, case):
-    sent, code = STREAM_ERRORS[case]
+@pytest.mark.parametrize(("sent", "code"), rows(STREAM_ERRORS))
+def test_the_stream_ends(server, sent, code):
     frames = ask(server, sent)
     assert errors(frames, http2.GOAWAY) == []
     assert errors(frames, http2.RST_STREAM) == [code]
     assert frames[-1].kind == http2.HEADERS
 
 
-@pytest.mark.parametrize("case", FINE)
-def test_allowed_frames(server, case):
-    sent, answer = FINE[case]
+@pytest.mark.parametrize(("sent", "is_answered"), rows(FINE))
+def test_allowed_frames(server, sent, is_answered):
     frames = ask(server, sent)
     assert errors(frames, http2.GOAWAY) == []
     answers = [each.stream for each in frames if each.kind == http2.HEADERS]
-    assert answers == ([1, LAST] if answer == ANSWERED else [LAST])
+    assert answers == ([1, LAST] if is_answered else [LAST])
 
 
 @pytest.mark.parametrize(
@@ -304,15 +282,8 @@ def test_an_answer_waits_for_its_window(server):
 
 
 def test_curl_is_answered(server):
-    command = [
-        "curl",
-        "-sS",
-        "--http2-prior-knowledge",
-        "--data-binary",
-        "@-",
-        "--dump-header",
-        "-",
-    ]
+    command = ["curl", "-sS", "--http2-prior-knowledge", "--data-binary", "@-"]
+    command += ["--dump-header", "-"]
     headers = ["--header", "content-type: application/grpc", "--header", "te: trailers"]
     url = f"http://{server.target}/grpc.health.v1.Health/Check"
     run = subprocess.run(

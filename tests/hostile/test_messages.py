@@ -71,62 +71,6 @@ def test_one_value_can_not_fill_the_memory(expect_refused, good_request, server,
     assert meter.peak_memory_bytes() - before < 1 << 28
 
 
-PREDICTION, MODELS = "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"
-
-
-@pytest.fixture
-def send(server: ServerProcess):
-    """A function that sends bytes to any method; it raises grpc.RpcError."""
-    with grpc.insecure_channel(server.target) as channel:
-        yield lambda service, method, message: bytes_method(channel, f"/{service}/{method}")(
-            message, timeout=60
-        )
-
-
-@pytest.mark.parametrize(
-    ("service", "method", "name"),
-    [
-        (PREDICTION, "GetModelMetadata", "GetModelMetadataRequest"),
-        (MODELS, "GetModelStatus", "GetModelStatusRequest"),
-        (MODELS, "HandleReloadConfigRequest", "ReloadConfigRequest"),
-    ],
-)
-@pytest.mark.parametrize("message", [b"\x0a\x05abc", b"\x0a\x03\x0a\x01\xff"])
-def test_refused_by_name_and_nothing_changes(send, server, service, method, name, message):
-    """The second message has invalid UTF-8, of which protobuf would write to stderr."""
-    with pytest.raises(grpc.RpcError) as raised:
-        send(service, method, message)
-    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert f"malformed {name}" in raised.value.details()
-    assert f"{len(message)} bytes" in raised.value.details()
-    assert "libprotobuf" not in server.log()
-    assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
-
-
-def test_a_message_too_large_for_the_reading_thread_is_refused(send):
-    with pytest.raises(grpc.RpcError) as raised:
-        send(MODELS, "GetModelStatus", bytes(5 << 20))
-    assert raised.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    words = f"the GetModelStatusRequest has {5 << 20} bytes; at most {4 << 20}"
-    assert words in raised.value.details()
-    assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
-
-
-def test_an_unknown_method_is_unimplemented(send):
-    with pytest.raises(grpc.RpcError) as raised:
-        send(PREDICTION, "Guess", b"")
-    assert raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
-    assert served_states(send) == [get_model_status_pb2.ModelVersionStatus.AVAILABLE]
-
-
-def served_states(send):
-    request = get_model_status_pb2.GetModelStatusRequest()
-    request.model_spec.name = "target"
-    answer = send(MODELS, "GetModelStatus", request.SerializeToString())
-    versions = get_model_status_pb2.GetModelStatusResponse.FromString(answer).model_version_status
-    return [version.state for version in versions]
-
-
 MIB = 1 << 20
 INFLATED = 48 * MIB
 NUM_BOMBS = 20

