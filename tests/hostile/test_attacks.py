@@ -5,7 +5,6 @@ import os
 import resource
 import socket
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -22,7 +21,6 @@ from ..server.servers import one_port_server
 from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method, serving_nothing
-from .test_rest import PREDICT, check_served
 
 MANY_MB = 100  # no attack may take more memory
 GET_STATUS = "/tensorflow.serving.ModelService/GetModelStatus"
@@ -244,13 +242,7 @@ def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> byte
     return b""
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"content_type": "application/grpcx"},
-        {":method": "PUT"},
-    ],
-)
+@pytest.mark.parametrize("more", [{"content_type": "application/grpcx"}, {":method": "PUT"}])
 def test_requests_that_are_not_grpc_are_refused_with_an_http_status(one_port, more):
     assert len(answer_to(one_port, http2.request_headers(HEALTH, **more))) < 8  # only :status
 
@@ -338,71 +330,3 @@ def test_a_stream_that_waits_is_not_held_by_its_own_windows(one_port):
             if each.kind == http2.HEADERS and each.flags & http2.END_STREAM
         )
         assert len(list(itertools.islice(ended, 500))) == 500
-
-
-ATTACK_BYTES = 96 << 20
-MEMORY_BYTES = 64 << 20
-
-POST = f"POST {PREDICT} HTTP/1.1\r\nHost: x\r\n".encode()
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
-GET = b"GET /v1/models/target HTTP/1.1\r\nHost: x\r\n\r\n"
-
-# HttpServerTest covers more of them.
-ATTACKS: dict[str, tuple[bytes, bytes]] = {
-    "an extension per chunk": (CHUNKED, (b"1;" + b"a" * 60_000 + b"\r\n \r\n") * 16),
-    "chunks of one byte": (CHUNKED, b"1\r\n \r\n" * 160_000),
-    "trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: y\r\n" * 160_000),
-    "header lines": (POST, b"a:\r\n" * 250_000),
-    "a body without an end": (POST + b"Content-Length: 4000000000\r\n\r\n", b" " * 1_000_000),
-    "requests whose answers nobody reads": (b"", GET * 10_000),
-}
-
-
-def flood(server: ServerProcess, first: bytes, again: bytes, stop: threading.Event) -> None:
-    """Sends `first`, then `again` until the server hangs up or enough is sent."""
-    host, port = server.rest_target.split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
-        try:
-            connection.sendall(first)
-            for _ in range(ATTACK_BYTES // len(again)):
-                if stop.is_set():
-                    return
-                connection.sendall(again)
-        except OSError:
-            return  # the server refuses, or has stopped reading
-
-
-@pytest.fixture
-def under_attack(
-    rest_server: ServerProcess,
-) -> Iterator[Callable[[bytes, bytes], threading.Thread]]:
-    """A function that starts an attack; it ends with the test."""
-    stop = threading.Event()
-    attackers: list[threading.Thread] = []
-
-    def start(first: bytes, again: bytes) -> threading.Thread:
-        attackers.append(threading.Thread(target=flood, args=(rest_server, first, again, stop)))
-        attackers[-1].start()
-        return attackers[-1]
-
-    yield start
-    stop.set()
-    for attacker in attackers:
-        attacker.join()
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_memory_stays_constant_and_others_are_answered(
-    rest_server: ServerProcess,
-    under_attack: Callable[[bytes, bytes], threading.Thread],
-    attack: str,
-) -> None:
-    check_served(rest_server)
-    meter = ProcessMeter(rest_server.pid)
-    before = meter.memory_bytes()
-    attacker = under_attack(*ATTACKS[attack])
-    while attacker.is_alive():
-        check_served(rest_server)
-        assert meter.memory_bytes() < before + MEMORY_BYTES
-    assert meter.memory_bytes() < before + MEMORY_BYTES
-    check_served(rest_server)
