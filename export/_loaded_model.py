@@ -3,12 +3,12 @@
 import functools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._features import Feature, Side
+from colcast.export.convert._features import Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.cut._add_stages import add_stages
@@ -141,8 +141,7 @@ class LoadedModel:
         if not self._traffic:
             return report
         users, items = (self._names(side) for side in (Side.USER, Side.ITEM))
-        reuse = count_reuse(self._traffic.features(), users, items)
-        return replace(report, reuse=reuse)
+        return replace(report, reuse=count_reuse(self._traffic.by_request(), users, items))
 
     def _names(self, side: str) -> list[str]:
         """The names of a domain's features."""
@@ -282,7 +281,3 @@ class LoadedModel:
 def _in_the_model(node: str) -> str:
     """The name of an op without what the exporter and function calls put before it."""
     return re.sub(r"\w*PartitionedCall\w*/", "", node.partition("/")[2] or node)
-
-
-def _columns(features: Iterable[Feature]) -> list[str]:
-    return [column.name for feature in features for column in feature.columns]

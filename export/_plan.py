@@ -10,7 +10,8 @@ from colcast.export.convert._folder import check_size, choose_meta_graph, read_s
 from colcast.export.convert._object_graph import publish_signature
 from colcast.export.convert._signature import add_columnar_signature, new_names
 from colcast.export.convert._variables import fill_variables
-from colcast.export.report._report import SignatureReport, features_table
+from colcast.export.report._recorded import features_table
+from colcast.export.report._report import SignatureReport
 from colcast.export.trials._feature_domains import Patterns, mark_domains, read_domains
 from colcast.export.trials._parity import Parity
 from rich.console import Console
@@ -36,11 +37,12 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain values, with signatures in the form of colcast.json."""
+        entries = {report.name: report.to_json() for report in self.signatures}
+        for name, entry in entries.items():
+            entry["outputs"] = list(self.outputs[name])
+            del entry["verdict"], entry["refused"]  # no export has run
         return {
-            "signatures": {
-                report.name: {**report.to_json(), "outputs": list(self.outputs[report.name])}
-                for report in self.signatures
-            },
+            "signatures": entries,
             "others": list(self.others),
             "mended_variables": list(self.mended_variables),
         }
@@ -49,7 +51,7 @@ class Plan:
         """Prints each signature's features, columns and outputs."""
         lines = []
         for report in self.signatures:
-            console.print(features_table(report))
+            console.print(features_table(report.name, report.to_json()))
             columns = sum(len(feature.columns) for feature in report.features)
             outputs = ", ".join(self.outputs[report.name])
             how = "an export with --late" if report.source_input is None else "an export"

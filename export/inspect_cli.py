@@ -40,22 +40,24 @@ def command(
     """
     silence_tensorflow()
     from colcast.export import ExportError, load_op_libraries
-    from colcast.export.report._recorded import read_report
+    from colcast.export.report._recorded import print_record, read_record
 
     try:
         load_op_libraries(op_library)
         folder = _model_folder(folder)
-        recorded = read_report(folder)
-        if recorded is None:
+        record = read_record(folder)
+        if record is None:
             return _print_plan(folder, signatures, user_features, domains, json)
     except (ExportError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if json:
-        print_json({"folder": str(folder), "exported": True, **recorded.to_json()})
+        record.pop("files", None)
+        print_json({"folder": str(folder), "exported": True, **record})
         return 0
     console = report_console()
-    recorded.print_findings(console)
-    console.print(f"{folder}: exported in {recorded.seconds:.1f} s", highlight=False, markup=False)
+    print_record(console, record)
+    took = f"{folder}: exported in {record['seconds']:.1f} s"
+    console.print(took, highlight=False, markup=False)
     return 0
 
 

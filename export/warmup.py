@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 from colcast.client.messages import new
-from colcast.export.trials._records import records
+from colcast.export.trials._traffic import records
 
 EVERY_SERVER = Path("assets.extra", "tf_serving_warmup_requests")
 NATIVE_SERVER = Path("assets.extra", "colcast_warmup_requests")

@@ -1,37 +1,10 @@
 """The report on a late signature: which nodes were moved, which were not, and the proof."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from colcast.export.graph._comparison import Differences
-
-Size = int | None
-
-
-def listed(title: str, entries: Sequence[str], most: int) -> list[str]:
-    """Lines with a title and the first `most` entries; no lines if there are no entries."""
-    if not entries:
-        return []
-    more = len(entries) - most
-    shown = [f"    {entry}" for entry in entries[:most]]
-    return [f"  {title}:", *shown, *([f"    and {more} more"] if more > 0 else [])]
-
-
-def grouped(tensors: Iterable[tuple[str, str, Sequence[Size], str]]) -> list[str]:
-    """One line for each group of tensors (name, dtype, shape, suffix) that differ only in name."""
-    groups: dict[str, list[str]] = {}
-    for name, dtype, shape, more in tensors:
-        sizes = ", ".join("?" if size is None else str(size) for size in shape)
-        groups.setdefault(f"{dtype} [{sizes}]{more}", []).append(name)
-    return [
-        f"{len(names)} x {kind}: {names[0]}{', ...' * (len(names) > 1)}"
-        for kind, names in groups.items()
-    ]
-
-
-_LEAST_GAIN = 0.05  # a smaller gain is not worth a signature
-_SHOWN = 12  # maximum lines of a list on the console
 
 
 @dataclass(frozen=True)
@@ -100,15 +73,6 @@ class LateReport:
         """
         return 1 - self.late_ms / self.columnar_ms if self.columnar_ms else 0.0
 
-    def why_no_gain(self) -> str | None:
-        """Why the late signature saves next to nothing; None if it saves more."""
-        if self.gain >= _LEAST_GAIN:
-            return None
-        reason = self.why_nothing_moved() or self.slowest_refused
-        if "While" in reason:
-            return f"{reason}: exported as a loop; unroll=True turns it into ordinary ops"
-        return reason or "nearly all of the time goes into ops that read items"
-
     def why_nothing_moved(self) -> str | None:
         """Why the signature is no better than expanding its inputs; None if it is."""
         if self.user_ops or self.split_products:
@@ -121,35 +85,3 @@ class LateReport:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-    def summary(self) -> str:
-        """A line that says how many ops run once per request, and how much time that saves."""
-        return (
-            f"{self.signature}: {self.user_ops} of {self.ops} ops run once per request"
-            f" ({self.user_time_share:.0%} of the time at {self.timed_rows} candidates):"
-            f" {self.columnar_ms:.2f} -> {self.late_ms:.2f} ms"
-        )
-
-    def lines(self) -> list[str]:
-        """The report for a console, one string per line."""
-        worst = max((d for by in self.proof.values() for d in by.values()), default=0.0)
-        lines = [
-            self.summary(),
-            f"  proved at {', '.join(map(str, self.proof))} candidates,"
-            f" largest relative difference {worst:.1e}",
-        ]
-        lines += [
-            f"  {output} differs by {worst:.1e} on large floats;"
-            " it agrees on floats between -1 and 1"
-            for output, worst in self.moderated.items()
-        ]
-        if reason := self.why_nothing_moved():
-            lines.append(f"  nothing moved, user columns are repeated at the input: {reason}")
-        elif reason := self.why_no_gain():
-            lines.append(f"  it does not help: {reason}")
-        frontier = grouped((t.name, t.dtype, t.shape, f", {t.how}") for t in self.frontier)
-        lines += listed(f"frontier: {len(self.frontier)} tensors", frontier, _SHOWN)
-        lines += listed("split products", self.split_products, _SHOWN)
-        refused = [f"{name}: {why}" for name, why in self.refused.items()]
-        lines += listed("still runs at N rows", refused, _SHOWN)
-        return lines

@@ -1,16 +1,13 @@
-"""The report of the stages, for console and colcast.json."""
+"""The report of the stages."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from colcast.export.cut._late_report import grouped, listed
 from colcast.export.graph._colours import ITEM, USER
 from colcast.export.rows._independence import Independence
-
-Row = Mapping[str, bytes]
-"""The serialized features of a tf.Example by name."""
+from colcast.export.trials._rows import Rows
 
 
 @dataclass(frozen=True)
@@ -36,9 +33,7 @@ class Reuse:
         )
 
 
-def count_reuse(
-    requests: Iterable[Sequence[Row]], user: Collection[str], items: Collection[str]
-) -> Reuse:
+def count_reuse(requests: Iterable[Rows], user: Sequence[str], items: Sequence[str]) -> Reuse:
     """Counts the hits that requests would have.
 
     Args:
@@ -46,18 +41,17 @@ def count_reuse(
         user: names of the user's features.
         items: names of the items' features.
     """
-    users, items_seen, counted = set[int](), set[int](), Counter[str]()
+    users, seen, found = set[Any](), set[Any](), Counter[str]()
     for rows in requests:
-        counted["requests"] += 1
-        counted["users_found"] += _is_known(users, rows[0], user)
-        for row in rows:
-            counted["rows"] += 1
-            counted["items_found"] += _is_known(items_seen, row, items)
-    return Reuse(**{each.name: counted[each.name] for each in fields(Reuse)})
+        found["requests"] += 1
+        found["users_found"] += _is_known(users, rows, 0, user)
+        found["rows"] += len(rows)
+        found["items_found"] += sum(_is_known(seen, rows, row, items) for row in range(len(rows)))
+    return Reuse(**{each.name: found[each.name] for each in fields(Reuse)})
 
 
-def _is_known(seen: set[int], row: Row, names: Collection[str]) -> bool:
-    key = hash(frozenset((name, row.get(name)) for name in names))
+def _is_known(seen: set[Any], rows: Rows, row: int, names: Sequence[str]) -> bool:
+    key = tuple(rows.cells[name].key(row) for name in names)
     known = key in seen
     seen.add(key)
     return known
@@ -65,9 +59,6 @@ def _is_known(seen: set[int], row: Row, names: Collection[str]) -> bool:
 
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "none"
-
-
-_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -136,40 +127,3 @@ class StagesReport:
 
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in asdict(self).items() if key != "independence"}
-
-    def lines(self) -> list[str]:
-        """The report for a console, one string per line."""
-        left_out = [
-            f"  {domain} has no stage; the last stage reads its columns: {why}"
-            for domain, why in self.left_out.items()
-        ]
-        if not self.written:
-            return [f"stages: not written: {self.reason}", *left_out, *self._not_states()]
-        worst = max(self.difference.values(), default=0.0)
-        users = "several users in one run" if self.users_per_run == "many" else "one user per run"
-        lines = [
-            f"stages: {', '.join(self.signatures)}: {users},"
-            f" largest relative difference {worst:.1e}"
-        ]
-        if self.why_one:
-            lines.append(f"  one user per run, because {self.why_one}")
-        for domain, states in self.states.items():
-            lines += _states(one(domain), states)
-        lines += left_out
-        if self.reuse:
-            lines.append(f"  {self.reuse.line()}")
-        return lines + self._not_states()
-
-    def _not_states(self) -> list[str]:
-        entries = [f"{name}: {why}" for name, why in self.not_states.items()]
-        return listed("still computed per candidate", entries, _SHOWN)
-
-
-def one(domain: str) -> str:
-    """The domain with an article: `a user`, `an item`."""
-    return f"{'an' if domain[0] in 'aeio' else 'a'} {domain}"
-
-
-def _states(whose: str, states: tuple[State, ...]) -> list[str]:
-    kinds = grouped((state.tensor, state.dtype, state.shape, "") for state in states)
-    return [f"  cached for {whose}: {kind}" for kind in kinds]

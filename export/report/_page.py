@@ -1,13 +1,13 @@
 """Renders an export as a page: domains, cost, what was refused and why, features."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
 from colcast.cli.markup import COLOURS, page
 from colcast.export.cut._stage import row_bytes
 from colcast.export.report._report import ExportReport, SignatureReport
-from colcast.export.report._verdict import by_size, verdict
+from colcast.export.report._verdict import by_size, refused, verdict
 
 
 def render(report: ExportReport) -> str:
@@ -25,7 +25,7 @@ def render(report: ExportReport) -> str:
                 "verdict": verdict(signature),
                 "drawing": drawing(_boxes(signature), _last(signature)),
                 "costs": by_size(signature.costs),
-                "refused": list(_refused(signature)),
+                "refused": list(refused(signature)),
                 "features": signature.features,
             }
             for signature in report.signatures
@@ -71,28 +71,6 @@ def _last(report: SignatureReport) -> Sequence[str]:
         ops = report.late.ops - report.late.user_ops
         return report.late.signature, f"{ops:,} ops per candidate", outputs
     return report.name, f"{report.nodes_after:,} nodes per candidate", outputs
-
-
-def _refused(report: SignatureReport) -> Iterable[str]:
-    """What was refused, with the reasons."""
-    late, stages = report.late, report.stages
-    found: Mapping[str, str] = late.refused if late else {}
-    pair: Mapping[str, str] = stages.not_states if stages else {}
-    yield from (f"{name}: {why}" for name, why in {**found, **pair}.items())
-    if isinstance(report.exact, str):
-        yield f"no {report.name}_exact: {report.exact}"
-    if late and (why := late.why_no_gain()):
-        yield f"{late.signature} saves little: {why}"
-    if stages:
-        for domain, why in stages.left_out.items():
-            yield f"{domain} has no stage; the last stage reads its columns: {why}"
-        if not stages.written:
-            yield f"no stages: {stages.reason}"
-        if stages.why_one:
-            yield f"one user per run, because {stages.why_one}"
-    for name, rows in report.independence.items():
-        if not rows.rows:
-            yield f"{name}: rows are not independent: {rows.why_not}"
 
 
 _WIDTH, _HEIGHT, _GAP, _TOP = 250, 76, 18, 6

@@ -1,26 +1,23 @@
-"""The findings of an export: as data, as colcast.json and as tables."""
+"""The findings of an export: as data, as colcast.json and as a verdict on the console."""
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from colcast.export.convert._features import Feature, Kind, Side
+from colcast.export.convert._features import Feature, Side
 from colcast.export.convert._signature import Conversion
 from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.graph._errors import ExportError
 from colcast.export.report._cost import Compiled, Cost
 from colcast.export.report._json import feature_json, manifest, parity_json
-from colcast.export.report._verdict import verdict
+from colcast.export.report._verdict import refused, verdict
 from colcast.export.rows._independence import Independence
 from colcast.export.trials._parity import Parity
 from colcast.export.trials._traffic import unused_text
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 FILE = Path("assets.extra", "colcast.json")
 PAGE = Path("assets.extra", "colcast.html")
@@ -127,6 +124,8 @@ class SignatureReport:
             "independence": {k: dataclasses.asdict(v) for k, v in self.independence.items()},
             "costs": [dataclasses.asdict(cost) for cost in self.costs],
             "compiled": dataclasses.asdict(self.compiled) if self.compiled else None,
+            "verdict": dict(verdict(self)),
+            "refused": list(refused(self)),
         }
 
 
@@ -158,41 +157,34 @@ class ExportReport:
             "signatures": {report.name: report.to_json() for report in self.signatures},
             "mended_variables": list(self.mended_variables),
             "unused_requests": dict(self.unused_requests),
+            "notes": self.notes(),
             "seconds": round(self.seconds, 2),
         }
 
     def print(self, console: Console) -> None:
         """Prints each signature's verdict in five lines."""
-        _say(console, self.notes())
+        say(console, self.notes())
         for report in self.signatures:
-            _say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
+            say(console, [f"{heading + ':':11}{text}" for heading, text in verdict(report)])
         took = f"wrote {self.output} in {self.seconds:.1f} s"
-        _say(console, [f"{took}; its {PAGE} has all findings"])
+        say(console, [f"{took}; its {PAGE} has all findings"])
 
     def notes(self) -> list[str]:
-        """Warnings about refused rows, requests left out and mended variables."""
-        lines = [line for report in self.signatures for line in _rows_lines(report)]
+        """Remarks on recorded requests, on rows with unusual scores, and on mended variables."""
+        lines = [line for report in self.signatures for line in _notes(report)]
         if self.unused_requests:
             lines.append(f"recorded requests left out: {unused_text(self.unused_requests)}")
         if self.mended_variables:
             lines.append(
                 f"mended: {len(self.mended_variables)} variables ({self.mended_variables[0]} ...)"
-                " are filled on loading now; TensorFlow Serving could not find them in"
-                f" {self.saved_model} (Keras 3 with tf.saved_model.save; model.export does not have"
-                " this fault)"
+                " are filled on loading now; TensorFlow Serving could not find them in the original"
+                " (Keras 3 with tf.saved_model.save; model.export does not have this fault)"
             )
         return lines
 
-    def print_findings(self, console: Console) -> None:
-        """Prints everything that was found."""
-        for report in self.signatures:
-            console.print(features_table(report))
-            parity = _parity_line(report.parity, parses=report.source_input is not None)
-            _say(console, [parity, *_late_lines(report)])
-        _say(console, self.notes())
 
-
-def _say(console: Console, lines: Iterable[str]) -> None:
+def say(console: Console, lines: Iterable[str]) -> None:
+    """Prints lines as they are."""
     for line in lines:
         console.print(line, highlight=False, markup=False)
 
@@ -212,20 +204,6 @@ def write_report(folder: Path, report: ExportReport) -> None:
     file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
-def _late_lines(report: SignatureReport) -> list[str]:
-    lines = report.late.lines() if report.late else []
-    if isinstance(report.exact, LateReport):
-        lines.append(f"{report.exact.summary()}, bit-identical")
-    elif report.exact:
-        lines.append(f"no exact signature: {report.exact}")
-    lines += report.stages.lines() if report.stages else []
-    return lines + [
-        f"{name}: its requests are neither joined nor split: {found.why_not}"
-        for name, found in report.independence.items()
-        if not found.rows
-    ]
-
-
 def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     if conversion.source_input is None:
         return "it takes tensors, not tf.Examples"
@@ -240,61 +218,15 @@ def _not_transcoded(conversion: Conversion, parity: Parity) -> str | None:
     return None
 
 
-def features_table(report: SignatureReport) -> Table:
-    """A table with a row for each feature of the signature."""
-    table = Table(
-        title=f"{report.source} -> {report.name}: {len(report.features)} features,"
-        f" {report.nodes_before} -> {report.nodes_after} nodes",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-    )
-    for heading in ("feature", "kind", "dtype", "column", "default", "side"):
-        table.add_column(heading, overflow="fold")
-    for feature in report.features:
-        table.add_row(
-            escape(feature.name),
-            str(feature.kind),
-            feature.dtype,
-            _columns(feature),
-            escape(_default(feature)),
-            str(feature.side) if feature.used else f"{feature.side}, not used",
-        )
-    return table
-
-
-def _columns(feature: Feature) -> str:
-    sizes = ", ".join("?" if size is None else str(size) for size in feature.columns[0].shape)
-    return f"\\[{sizes}] + length" if feature.length_column else f"\\[{sizes}]"
-
-
-def _default(feature: Feature) -> str:
-    if feature.kind in (Kind.FIXED_LEN, Kind.WHOLE):
-        values = feature.default
-        if values is None:
-            return "required"
-    else:
-        return "empty"
-    shown = [v.decode(errors="replace") if isinstance(v, bytes) else str(v) for v in values[:3]]
-    quoted = [f'"{v}"' if feature.dtype == "string" else v for v in shown]
-    return ", ".join([*quoted, *(["..."] if len(values) > 3 else [])])
-
-
-def _rows_lines(report: SignatureReport) -> list[str]:
-    parity = report.parity
-    refused = f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
-    return [*([refused] if parity.refused_rows else []), *filter(None, [parity.not_finite])]
-
-
-def _parity_line(parity: Parity, *, parses: bool) -> str:
-    if not parity.rows:
-        parsed = "every parsed feature identical on generated rows; " if parses else ""
-        return f"parity: {parsed}scores not compared: {parity.note}"
-    rows = f"{parity.rows - parity.recorded_rows} generated rows"
-    if parity.recorded_rows:
-        rows += f" and {parity.recorded_rows} recorded ones"
-    if parity.identical:
-        return f"parity: {rows}: {', '.join(parity.differences)} bit-identical"
-    worst = ", ".join(f"{name} {value:.2g}" for name, value in parity.differences.items())
-    unstable = ", ".join(parity.unstable)
-    tail = f"; different in every run: {unstable}" if unstable else ""
-    return f"parity: {rows}, largest differences: {worst or 'none'}{tail}"
+def _notes(report: SignatureReport) -> Iterator[str]:
+    parity, late, stages = report.parity, report.late, report.stages
+    if parity.refused_rows:
+        yield f"the model refuses {parity.refused_rows} of the recorded rows: {parity.refusal}"
+    if parity.not_finite:
+        yield parity.not_finite
+    if late:
+        for output, worst in late.moderated.items():
+            apart = f"{late.signature}: {output} differs by {worst:.1e} on large floats"
+            yield f"{apart}; it agrees on floats between -1 and 1"
+    if stages and stages.reuse:
+        yield stages.reuse.line()

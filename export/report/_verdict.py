@@ -1,7 +1,7 @@
 """Summarizes an export in five lines, without names of ops."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -119,6 +119,26 @@ def limit_and_step(report: "SignatureReport") -> tuple[str, str]:
         f"most of the remaining time goes into {_most_time(report)}",
         "--domain shop='shop_*' for features that several candidates of a request share",
     )
+
+
+def refused(report: "SignatureReport") -> Iterator[str]:
+    """What was refused, with the reasons."""
+    late, stages = report.late, report.stages
+    found: Mapping[str, str] = late.refused if late else {}
+    pair: Mapping[str, str] = stages.not_states if stages else {}
+    yield from (f"{name}: {why}" for name, why in {**found, **pair}.items())
+    if isinstance(report.exact, str):
+        yield f"no {report.name}_exact: {report.exact}"
+    if stages:
+        for domain, why in stages.left_out.items():
+            yield f"{domain} has no stage; the last stage reads its columns: {why}"
+        if not stages.written:
+            yield f"no stages: {stages.reason}"
+        if stages.why_one:
+            yield f"one user per run, because {stages.why_one}"
+    for name, rows in report.independence.items():
+        if not rows.rows:
+            yield f"{name}: rows are not independent: {rows.why_not}"
 
 
 def by_size(costs: Iterable[Cost]) -> list[list[Cost]]:

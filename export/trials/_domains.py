@@ -7,7 +7,7 @@ negative price. `_generate` finds the boldest domain that the model accepts.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,99 +36,80 @@ class Domain:
 
 
 Ladder = Sequence[Domain]
-"""Domains of a dtype, boldest first; the last has a single value.
+"""A feature's domains, boldest first; the last has a single value.
 
-A model that accepts one domain is assumed to accept all later ones.
+A model that accepts one domain mostly accepts all later ones.
 """
 
 
-def ladders(dtype: str, known: Sequence[Scalar]) -> list[Ladder]:
-    """A dtype's ladders: all values, positive numbers, and values that the model looks up.
+def ladder(dtype: str, known: Sequence[Scalar]) -> Ladder:
+    """A dtype's domains: all values; values that the model looks up or, if none, ordinary ones.
 
     Args:
       dtype: one of `_features.DTYPES`.
       known: values that the model treats specially, in the type in which it stores them.
     """
-    if dtype == "string":
-        keys = [value if isinstance(value, bytes) else str(value).encode() for value in known]
-        return [list(_strings(keys)), *_known(keys)]
     if dtype == "bool":
-        picked = ([False, True], [True])
-        return [[Domain(_one_of(values), (), str(values)) for values in picked]]
+        return [Domain(_one_of([False, True]), (), "any"), Domain(_one_of([True]), (), "True")]
+    if dtype == "string":
+        keys: list[Any] = [v if isinstance(v, bytes) else str(v).encode() for v in known]
+        return _strings(keys)
     if "int" in dtype:
-        limits = np.iinfo(dtype)
-        least, most = int(limits.min), int(limits.max)
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
         found = [key for key in map(_as_int, known) if key is not None and least <= key <= most]
-        return [list(_ints(found, least, most)), list(_ints_from(found, 1, most)), *_known(found)]
+        return _ints(found, least, most)
     edges = [edge for edge in map(_as_float, known) if edge is not None]
-    large = 1e3 if dtype == "float16" else 1e6
-    return [list(_floats(edges, large)), list(_positive_floats(edges, large))]
+    return _floats(edges, 1e3 if dtype == "float16" else 1e6)
 
 
-def _ints(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
+def _ints(keys: Sequence[int], least: int, most: int) -> Ladder:
     bold: list[Draw] = [
         functools.partial(_between, max(-3, least), 30),
         functools.partial(_between, 0, min(1 << _LARGEST_BITS, most)),
         functools.partial(_between, max(-(1 << 62), least), min(1 << 62, most)),
         _one_of(keys or [0]),
     ]
-    yield Domain(functools.partial(_mix, bold), (most, least, -1 if least else 1))
-    yield from _ints_from(keys, 0, most)
-    yield Domain(_one_of([0]), (), "0")
+    boldest = Domain(functools.partial(_mix, bold), (most, least, -1 if least else 1))
+    bits = range(min(_LARGEST_BITS, most.bit_length()), 0, -1)
+    positive = [
+        Domain(functools.partial(_between, 1, 1 << n), ((1 << n) - 1, 1), f"1 to {(1 << n) - 1}")
+        for n in bits
+    ]
+    return [boldest, *(_known(keys) or positive)]
 
 
-def _ints_from(keys: Sequence[int], least: int, most: int) -> Iterator[Domain]:
-    """Integer domains from `least` (0 or 1) to ever smaller maxima; the last maximum is 1."""
-    for bits in range(min(_LARGEST_BITS, most.bit_length()), 0, -1):
-        below = functools.partial(_between, least, 1 << bits)
-        valid = [key for key in keys if least <= key < 1 << bits]
-        draws: list[Draw] = [below, _one_of(valid)] if valid else [below]
-        largest = (1 << bits) - 1
-        yield Domain(functools.partial(_mix, draws), (largest, least), f"{least} to {largest}")
-
-
-def _floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
-    normal = functools.partial(_normal, 1.0)
+def _floats(edges: Sequence[float], large: float) -> Ladder:
     bold: list[Draw] = [
-        normal,
+        functools.partial(_normal, 1.0),
         functools.partial(_normal, large),
         _one_of([0.0, *edges, *(float(np.float32(e - 1e-3)) for e in edges)]),
     ]
-    yield Domain(functools.partial(_mix, bold), (0.0, -large))
-    yield Domain(normal, (0.0,), "about -4 to 4")
-    yield Domain(functools.partial(_uniform, 0.0, 1.0), (0.0,), "0 to 1")
-    yield Domain(_one_of([1.0]), (), "1")
-
-
-def _positive_floats(edges: Sequence[float], large: float) -> Iterator[Domain]:
-    positive = [edge for edge in edges if edge > 0]
-    bold: list[Draw] = [functools.partial(_log_uniform, large)]
-    bold += [_one_of(positive)] if positive else []
+    above: list[Draw] = [functools.partial(_log_uniform, large)]
+    above += [_one_of([edge for edge in edges if edge > 0])] if max(edges, default=0) > 0 else []
     small = 1 / large
-    yield Domain(functools.partial(_mix, bold), (small, large), f"{small:g} to {large:g}")
-    yield Domain(functools.partial(_log_uniform, 10.0), (0.1, 10.0), "0.1 to 10")
-    yield Domain(functools.partial(_uniform, 0.05, 0.95), (), "0.05 to 0.95")
-    yield Domain(_one_of([0.5]), (), "0.5")
+    return [
+        Domain(functools.partial(_mix, bold), (0.0, -large)),
+        Domain(functools.partial(_mix, above), (small, large), f"{small:g} to {large:g}"),
+        Domain(functools.partial(_normal, 1.0), (0.0,), "about -4 to 4"),
+        Domain(functools.partial(_log_uniform, 10.0), (0.1, 10.0), "0.1 to 10"),
+        Domain(functools.partial(_uniform, 0.05, 0.95), (), "0.05 to 0.95"),
+        Domain(_one_of([0.75]), (), "0.75"),  # which also rounds to a positive number
+    ]
 
 
-def _known(keys: Sequence[Scalar]) -> list[Ladder]:
-    """A ladder with the values that a model looks up, since it may accept no others."""
+def _strings(keys: Sequence[bytes]) -> Ladder:
+    words = [word.encode() for word in _WORDS]
+    bold: list[Draw] = [_one_of(words), _one_of(keys or words), _fresh]
+    numbers = Domain(_one_of([b"%d" % n for n in range(100)]), (b"99", b"0"), "'0' to '99'")
+    boldest = Domain(functools.partial(_mix, bold), (b"", b"x" * 300))
+    return [boldest, *(_known(keys) or [numbers, Domain(_one_of([b"1"]), (), "'1'")])]
+
+
+def _known(keys: Sequence[Scalar]) -> Ladder:
+    """The values that a model looks up, since it may accept no others."""
     counts = sorted({len(keys), min(2, len(keys)), min(1, len(keys))}, reverse=True)
     described = "values that the model looks up"
-    some = [keys[:count] for count in counts]
-    return [[Domain(_one_of(of), (), described) for of in some]] if keys else []
-
-
-def _strings(keys: Sequence[bytes]) -> Iterator[Domain]:
-    words = [word.encode() for word in _WORDS]
-    pick_key = _one_of(keys or words)
-    bold: list[Draw] = [_one_of(words), pick_key, _fresh]
-    yield Domain(functools.partial(_mix, bold), (b"", b"x" * 300))
-    if keys:
-        yield Domain(pick_key, (), "words that the model looks up")
-    numbers = [str(n).encode() for n in range(100)]
-    yield Domain(_one_of(numbers), (b"99", b"0"), "'0' to '99'")
-    yield Domain(_one_of([b"1"]), (), "'1'")
+    return [Domain(_one_of(keys[:count]), (), described) for count in counts if count]
 
 
 def _mix(draws: Sequence[Draw], random: Random, count: int) -> Any:

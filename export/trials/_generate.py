@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from colcast.export.convert._features import Feature, Kind, Scalar
-from colcast.export.trials._domains import Domain, Ladder, ladders
+from colcast.export.trials._domains import Domain, ladder
 from colcast.export.trials._rows import Cells, Rows, cells
 
 Accepts = Callable[[Rows], bool]
@@ -76,9 +76,9 @@ class RowSource:
         """
         self._features = tuple(features)
         self._random = np.random.default_rng(seed)
-        shared = functools.cache(ladders)  # features of one domain are drawn together
+        shared = functools.cache(ladder)  # features of one domain are drawn together
         self._ladders = {f.name: shared(f.dtype, tuple(known.get(f.name, ()))) for f in features}
-        self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        self._styles = {name: _Style(of[0]) for name, of in self._ladders.items()}
         self._lengths = _ANY
 
     def draw(self, count: int) -> Rows:
@@ -122,16 +122,15 @@ class RowSource:
 
         # Modest values come first, because a model may take long to refuse bold ones.
         lists = [f.name for f in self._features if f.kind not in (Kind.FIXED_LEN, Kind.WHOLE)]
-        for ladder in range(max(map(len, self._ladders.values()))):
-            for lengths in _LENGTHS if lists else _LENGTHS[:1]:
-                self._lengths = lengths
-                self._be_modest(ladder, dict.fromkeys(self._styles, lengths))
-                if trial():
-                    self._embolden(tuple(self._styles), self._boldest, self._find_domain, trial)
-                    if lengths != _ANY:
-                        self._embolden_lengths(accepts)
-                    return True
-        self._styles = {name: _Style(of[0][0]) for name, of in self._ladders.items()}
+        for lengths in _LENGTHS if lists else _LENGTHS[:1]:
+            self._lengths = lengths
+            self._be_modest(dict.fromkeys(self._styles, lengths))
+            if trial():
+                self._embolden(tuple(self._styles), self._boldest, self._find_domain, trial)
+                if lengths != _ANY:
+                    self._embolden_lengths(accepts)
+                return True
+        self._styles = {name: _Style(of[0]) for name, of in self._ladders.items()}
         self._lengths = _ANY
         return False
 
@@ -145,27 +144,23 @@ class RowSource:
         def trial() -> bool:
             return accepts(other.draw(_MANY_TRIAL_ROWS))
 
-        other._ladders = {name: self._below(name) for name in self._styles}
-        for ladder in range(max(map(len, self._ladders.values()))):
-            other._be_modest(ladder, {name: of.lengths for name, of in self._styles.items()})
-            if trial():
-                other._embolden(tuple(self._styles), other._boldest, other._find_domain, trial)
-                one = any(other._has_one_value(name) for name in other.more_modest(self))
-                return None if one else other
-        return None
+        # No domain is bolder than the current one.
+        other._ladders = {
+            name: of[of.index(self._styles[name].domain) :] for name, of in self._ladders.items()
+        }
+        other._be_modest({name: of.lengths for name, of in self._styles.items()})
+        if not trial():
+            return None
+        other._embolden(tuple(self._styles), other._boldest, other._find_domain, trial)
+        one = any(other._has_one_value(name) for name in other.more_modest(self))
+        return None if one else other
 
-    def _be_modest(self, ladder: int, lengths: Mapping[str, _Lengths]) -> None:
-        """Sets each feature to the most modest domain of ladder `ladder`, or of its last ladder."""
+    def _be_modest(self, lengths: Mapping[str, _Lengths]) -> None:
+        """Sets each feature to its most modest domain."""
         self._styles = {
-            name: _Style(of[min(ladder, len(of) - 1)][-1], lengths[name], may_miss=False)
+            name: _Style(of[-1], lengths[name], may_miss=False)
             for name, of in self._ladders.items()
         }
-
-    def _below(self, name: str) -> list[Ladder]:
-        """The ladders of a feature, without domains bolder than its current one."""
-        present = self._styles[name].domain
-        height = max(len(of) - of.index(present) for of in self._ladders[name] if present in of)
-        return [of[-height:] for of in self._ladders[name]]
 
     def more_modest(self, than: "RowSource") -> dict[str, str]:
         """The features that `than` draws more boldly, and a description of this source's values."""
@@ -176,7 +171,7 @@ class RowSource:
         }
 
     def _has_one_value(self, name: str) -> bool:
-        return any(self._styles[name].domain is ladder[-1] for ladder in self._ladders[name])
+        return self._styles[name].domain is self._ladders[name][-1]
 
     def _embolden(
         self,
@@ -221,27 +216,22 @@ class RowSource:
             self._embolden(names, self._any_lengths, self._find_lengths, each_alone)
 
     def _boldest(self, name: str) -> _Style:
-        return _Style(self._ladders[name][0][0], self._styles[name].lengths)
+        return _Style(self._ladders[name][0], self._styles[name].lengths)
 
     def _any_lengths(self, name: str) -> _Style:
         return dataclasses.replace(self._styles[name], lengths=_ANY)
 
     def _find_domain(self, name: str, tried: Callable[[], bool]) -> None:
-        """Gives a feature the boldest accepted domain: the highest level on any ladder."""
-        modest = self._styles[name]
+        """Gives a feature the boldest accepted domain."""
+        modest, domains = self._styles[name], self._ladders[name]
 
         def accepted(domain: Domain) -> bool:
             self._styles[name] = dataclasses.replace(modest, domain=domain)
             return tried()
 
-        found, highest = modest.domain, 0
-        for ladder in self._ladders[name]:
-            last = len(ladder) - 1
-            if accepted(ladder[last]):
-                level = bisect.bisect_left(ladder, True, hi=last, key=accepted)
-                if last - level > highest:
-                    found, highest = ladder[level], last - level
-        self._try(name, dataclasses.replace(modest, domain=found), tried, may_miss=True)
+        level = bisect.bisect_left(domains, True, hi=len(domains) - 1, key=accepted)
+        style = dataclasses.replace(modest, domain=domains[level])
+        self._try(name, style, tried, may_miss=True)
 
     def _find_lengths(self, name: str, tried: Callable[[], bool]) -> None:
         self._try(name, self._styles[name], tried, lengths=_OPTIONAL)

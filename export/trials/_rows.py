@@ -45,10 +45,21 @@ class Cells:
         """Whether each entry of `padded` is a real value rather than padding or a default."""
         return np.arange(self.padded.shape[1]) < self.counts[:, np.newaxis]
 
-    def of_row(self, row: int) -> Any:
-        """A row's values; None if it lacks the feature."""
-        count = self.counts[row]
-        return None if count == _MISSING else self.padded[row, :count]
+    @property
+    def is_ever_present(self) -> bool:
+        """Whether any row has the feature."""
+        return bool((self.counts != _MISSING).any())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows have the same values."""
+        first = self.take(slice(0, 1))
+        return bool((self.counts == first.counts).all() and (self.padded == first.padded).all())
+
+    def key(self, row: int) -> tuple[Any, ...]:
+        """A row's values, and how many; equal rows have equal keys."""
+        count = int(self.counts[row])
+        return count, *self.padded[row, : max(count, 0)].tolist()
 
     def entries(self, feature: Feature) -> Any:
         """Whether each entry of `padded` is a value or a default rather than a list's padding."""

@@ -1,6 +1,7 @@
 """Recorded traffic from a TFRecord file: tf.Examples, or requests with tf.Examples or columns."""
 
 import dataclasses
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +11,12 @@ import numpy as np
 import tensorflow as tf
 from colcast.client import DecodeError as ParseError
 from colcast.client.messages import parse
+from colcast.client.tfrecord import read_records
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.graph._errors import ExportError
-from colcast.export.trials._records import records, tensors
 from colcast.export.trials._rows import FIELDS, Rows, Values
 from google.protobuf.message import DecodeError
+from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 MOST_REQUESTS = 1000
 ROW_TO_USER = "row_to_user"
@@ -43,23 +45,10 @@ class Recorded:
     has_requests: bool
     unused: Mapping[str, int]
 
-    def features(self) -> Iterator[list[dict[str, bytes]]]:
-        """Yields the serialized features of each row, request by request.
-
-        If the file does not show which rows form a request, each row counts as one.
-        """
-        for request in self.requests:
-            named = [f for f in request.features if f.kind is not Kind.WHOLE]
-            columns = [(f.name, request.cells[f.name]) for f in named]
-            rows = [
-                {
-                    name: _serialized(found)
-                    for name, of in columns
-                    if (found := of.of_row(row)) is not None
-                }
-                for row in range(len(request))
-            ]
-            yield from [rows] if self.has_requests else [[row] for row in rows]
+    def by_request(self) -> Iterator[Rows]:
+        """The rows of each request; each row, if the file does not show which rows form one."""
+        for rows in self.requests:
+            yield from [rows] if self.has_requests else [rows[n : n + 1] for n in range(len(rows))]
 
     def constant_features(self) -> tuple[str, ...]:
         """Names of the features that are the same on every row of every request, sorted.
@@ -67,20 +56,17 @@ class Recorded:
         Raises:
           ExportError: no request has two or more rows to compare.
         """
-        several = [rows for rows in self.features() if len(rows) > 1]
+        several = [rows for rows in self.by_request() if len(rows) > 1]
         if not several:
             found = "only requests of one row" if self.has_requests else "single tf.Examples"
             raise ExportError(
                 "cannot tell which features are the user's: expected recorded PredictRequests or"
                 f" PredictionLogs of two rows or more, found {found}"
             )
-        seen = {name for rows in several for row in rows for name in row}
-        varying = {n for rows in several for n in seen if len({row.get(n) for row in rows}) > 1}
-        return tuple(sorted(seen - varying))
-
-
-def _serialized(values: Any) -> bytes:
-    return repr(values.tolist()).encode() if values.dtype == object else bytes(values.tobytes())
+        features = [f.name for f in several[0].features if f.kind is not Kind.WHOLE]
+        cells = [(name, rows.cells[name]) for rows in several for name in features]
+        seen = {name for name, of in cells if of.is_ever_present}
+        return tuple(sorted(seen - {name for name, of in cells if not of.is_constant}))
 
 
 def read_traffic(
@@ -98,7 +84,7 @@ def read_traffic(
       ExportError: the file cannot be read or holds something else.
     """
     names = [feature.name for feature in features]
-    requests: list[tuple[bytes, ...]] = []
+    requests: list[Rows] = []
     singles: list[bytes] = []
     unused: Counter[str] = Counter()
     for number, record in enumerate(records(file)):
@@ -106,9 +92,9 @@ def read_traffic(
         logged = _logged_examples(record)
         inputs = recorded_inputs(record) if logged is None else None
         if logged is not None:
-            found = [logged]
+            found = [rows_of(logged, features)]
         elif inputs is None and lists:
-            found = [_examples_of_list(record, name)]
+            found = [rows_of(_examples_of_list(record, name), features)]
         elif inputs is None:
             if not _features(record):
                 raise ExportError(f"{name} is not a tf.Example, PredictRequest or PredictionLog")
@@ -118,12 +104,18 @@ def read_traffic(
             unused[reason] += 1
             continue
         elif source_input in inputs:
-            carried = tuple(tf.make_ndarray(inputs[source_input]).reshape(-1).tolist())
-            found = [_examples_of_list(one, name) for one in carried] if lists else [carried]
+            carried = tf.make_ndarray(inputs[source_input]).reshape(-1).tolist()
+            of_each = [_examples_of_list(one, name) for one in carried] if lists else [carried]
+            found = [rows_of(examples, features) for examples in of_each]
+        elif not inputs.keys() & set(names):
+            raise ExportError(
+                f"the request in {name} has neither tf.Examples nor a column of the model; it has"
+                f" the inputs {', '.join(map(repr, inputs))}"
+            )
         else:
-            found = [_rows_of_columns(inputs, names, name)]
-        requests += filter(None, found)
-        unused[_NO_CANDIDATES] += sum(not request for request in found)
+            found = [_of_columns(f"the request in {name}", inputs, features)]
+        requests += [rows for rows in found if len(rows)]
+        unused[_NO_CANDIDATES] += sum(not len(rows) for rows in found)
         if len(requests) >= MOST_REQUESTS or len(singles) == MOST_REQUESTS * _BATCH:
             break
     if singles and requests:
@@ -131,9 +123,9 @@ def read_traffic(
     if not singles and not requests:
         only = f"request to compare, only {unused_text(+unused)}"
         raise ExportError(f"{file} has no {only if +unused else 'records'}")
-    batches = tuple(tuple(singles[i : i + _BATCH]) for i in range(0, len(singles), _BATCH))
-    rows = tuple(rows_of(each, features) for each in requests or batches)
-    return Recorded(rows, has_requests=bool(requests), unused=+unused)
+    batches = (singles[i : i + _BATCH] for i in range(0, len(singles), _BATCH))
+    rows = requests or [rows_of(batch, features) for batch in batches]
+    return Recorded(tuple(rows), has_requests=bool(requests), unused=+unused)
 
 
 def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> Recorded:
@@ -158,10 +150,8 @@ def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> Recorded:
         elif reason := _why_unused(inputs, names, by_row):
             unused[reason] += 1
         else:
-            columns = {f.name: np.asarray(tf.make_ndarray(inputs[f.name])) for f in features}
-            requests.append(
-                _of_columns(f"the request in record {number} of {file}", columns, features)
-            )
+            request = f"the request in record {number} of {file}"
+            requests.append(_of_columns(request, inputs, features))
         if len(requests) == MOST_REQUESTS:
             break
     if not requests and unused:
@@ -174,13 +164,18 @@ def read_tensor_traffic(file: Path, features: Sequence[Feature]) -> Recorded:
     return Recorded(tuple(requests), has_requests=True, unused=unused)
 
 
-def _of_columns(request: str, columns: Mapping[str, Any], features: Sequence[Feature]) -> Rows:
-    """A request's rows; a column of one row applies to all rows."""
+def _of_columns(request: str, inputs: Mapping[str, Any], features: Sequence[Feature]) -> Rows:
+    """A request's rows; a column of one row applies to all rows, and rows lack absent features."""
+    names = {column.name for feature in features for column in feature.columns}
+    columns = {n: np.asarray(tf.make_ndarray(t)) for n, t in inputs.items() if n in names}
     by_row = [feature.name for feature in features if feature.kind is not Kind.WHOLE]
-    rows = max((len(columns[name]) for name in by_row if columns[name].ndim), default=0)
+    rows = max((len(columns[n]) for n in by_row if n in columns and columns[n].ndim), default=0)
     values: dict[str, list[Values]] = {}
     for feature in features:
-        name, column = feature.name, columns[feature.name]
+        name, column = feature.name, columns.get(feature.name)
+        if column is None:
+            values[name] = [None] * rows
+            continue
         expected = tf.TensorShape(feature.columns[0].shape)
         if not expected.is_compatible_with(column.shape) or column.dtype != feature.numpy_dtype:
             raise ExportError(
@@ -190,12 +185,16 @@ def _of_columns(request: str, columns: Mapping[str, Any], features: Sequence[Fea
         if feature.kind is Kind.WHOLE:
             values[name] = [column.reshape(-1).tolist()] * rows
             continue
-        if len(column) not in (1, rows):
-            raise ExportError(
-                f"input {name!r} of {request} has {len(column)} rows, expected 1 or {rows}"
-            )
-        each = [row.reshape(-1).tolist() for row in column[:, np.newaxis]]
-        values[name] = each * rows if len(column) == 1 else each
+        every = np.array([int(np.prod(column.shape[1:]))])
+        lengths = columns.get(feature.length_column or "", every)
+        for own in (column, lengths):
+            if len(own) not in (1, rows):
+                raise ExportError(
+                    f"input {name!r} of {request} has {len(own)} rows, expected 1 or {rows}"
+                )
+        each = np.broadcast_to(column, (rows, *column.shape[1:])).reshape(rows, -1)
+        counts = np.broadcast_to(lengths, (rows,))
+        values[name] = [row[:count].tolist() for row, count in zip(each, counts, strict=True)]
     return Rows.of(features, values)
 
 
@@ -231,21 +230,6 @@ def _with_context(message: Any) -> tuple[bytes, ...]:
     return tuple(bytes(message.context + example) for example in message.examples)
 
 
-def _rows_of_columns(
-    inputs: Mapping[str, Any], features: Collection[str], record: str
-) -> tuple[bytes, ...]:
-    columns = {name: tf.make_ndarray(tensor) for name, tensor in inputs.items()}
-    if any(name in features and column.ndim for name, column in columns.items()):
-        try:
-            return examples_of({name: column for name, column in columns.items() if column.ndim})
-        except ValueError as error:
-            raise ExportError(f"the request in {record}: {error}") from error
-    raise ExportError(
-        f"the request in {record} has neither tf.Examples nor a column of the model; it has the"
-        f" inputs {', '.join(map(repr, inputs))}"
-    )
-
-
 def _has(row: Any, name: str) -> bool:
     return name in row and row[name].WhichOneof("kind") is not None
 
@@ -254,7 +238,9 @@ def recorded_inputs(record: bytes) -> Any:
     """The inputs of a PredictRequest, or of one in a PredictionLog; None for other records."""
     log, request = _parsed("PredictionLog", record), _parsed("PredictRequest", record)
     inputs = (log and log.predict_log.request.inputs) or (request and request.inputs)
-    return tensors(inputs) if inputs else None
+    if not inputs:
+        return None
+    return {n: TensorProto.FromString(tensor.SerializeToString()) for n, tensor in inputs.items()}
 
 
 def _why_unused(
@@ -286,6 +272,20 @@ def _logged_examples(record: bytes) -> tuple[bytes, ...] | None:
     return None
 
 
+def records(file: Path) -> Iterator[bytes]:
+    """The records of a TFRecord file; gzipped if its name ends in .gz.
+
+    Raises:
+      ExportError: the file is not a TFRecord file, is damaged, or ends within a record.
+    """
+    if not file.is_file():
+        raise ExportError(f"{file} is not a file; expected a TFRecord file")
+    try:
+        yield from read_records(file)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise ExportError(f"{file} is not a readable TFRecord file: {error}") from error
+
+
 def _parsed(message: str, record: bytes) -> Any:
     try:
         return parse(message, record)
@@ -302,36 +302,3 @@ def _features(serialized: bytes) -> dict[str, bytes]:
     return {
         name: feature.SerializeToString(deterministic=True) for name, feature in features.items()
     }
-
-
-_LENGTH = "/length"
-
-
-def examples_of(columns: Mapping[str, Any]) -> tuple[bytes, ...]:
-    """One serialized tf.Example per row.
-
-    Args:
-      columns: arrays of N rows, or of one row for all; `f/length`, if there is one, gives the
-        number of values in each row of `f`.
-
-    Raises:
-      ValueError: a column has another number of rows.
-    """
-    rows = max(len(column) for column in columns.values())
-    examples = [tf.train.Example() for _ in range(rows)]
-    for name, column in columns.items():
-        if name.endswith(_LENGTH) and name.removesuffix(_LENGTH) in columns:
-            continue
-        lengths = columns.get(name + _LENGTH)
-        every = np.broadcast_to(column, (rows, *column.shape[1:]))
-        counts = None if lengths is None else np.broadcast_to(lengths, (rows,))
-        for row, example in enumerate(examples):
-            values = every[row] if counts is None else every[row][: counts[row]]
-            _field(example.features.feature[name], column.dtype).value.extend(values.flat)
-    return tuple(example.SerializeToString() for example in examples)
-
-
-def _field(feature: Any, dtype: Any) -> Any:
-    if np.issubdtype(dtype, np.object_):
-        return feature.bytes_list
-    return feature.float_list if np.issubdtype(dtype, np.floating) else feature.int64_list

@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from colcast.export import SignatureReport, export_saved_model
 from colcast.loadtest.measure.meters import publishing
 
 from ..models.examples import vocabulary_table
@@ -22,6 +23,33 @@ from ..models.saving import save_parser, serialized
 def example(**features: Any) -> bytes:
     """A serialized tf.Example: ints, floats, bytes or lists of them by feature name."""
     return serialized(features)
+
+
+X = {"x": tf.io.FixedLenFeature([], tf.float32)}
+EXAMPLES = tf.TensorSpec([None], tf.string, "examples")
+
+
+def save(folder: Path, takes: Any, score: Any, *resources: Any) -> Path:
+    """Saves a model of one signature, which parses features (a dict) or takes tensors (a list)."""
+    module = tf.Module()
+    module.resources = list(resources)
+    if isinstance(takes, dict):
+        return save_parser(folder, module, takes, score)
+    function = tf.function(score, autograph=False, input_signature=takes)
+    tf.saved_model.save(module, str(folder), signatures=function)
+    return folder
+
+
+@pytest.fixture
+def exported_report(tmp_path: Path) -> Callable[..., SignatureReport]:
+    """Exports a model like `save`'s from `model` to `out`; returns its signature's report."""
+
+    def export(takes: Any, score: Any, *resources: Any, **options: Any) -> SignatureReport:
+        model = save(tmp_path / "model", takes, score, *resources)
+        (report,) = export_saved_model(model, tmp_path / "out", **options).signatures
+        return report
+
+    return export
 
 
 class Served:

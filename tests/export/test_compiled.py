@@ -1,7 +1,5 @@
 """Models that depend on the number of candidates or steps: compiled by XLA, or with loops."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -10,21 +8,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
-from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
 from colcast.export.cut import _timing
 from colcast.export.graph import _probe
 from colcast.export.graph._errors import TooLongError
 from colcast.export.graph._sessions import Run
 from colcast.export.graph._signature import Signature
-from colcast.export.report._recorded import read_report
+from colcast.export.report._recorded import read_record
 from colcast.export.trials import _both_signatures
 from colcast.export.trials._both_signatures import BothSignatures
-from colcast.server import ServerProcess
 from tensorflow.compiler.tf2xla.python import xla
 
-from ..models.saving import save_parser
-from .conftest import example
+from .conftest import save
 
 SPEC = {
     "user_vector": tf.io.FixedLenFeature([3], tf.float32),
@@ -70,135 +65,75 @@ def towers(features: Any) -> Any:
     return tf.reduce_sum(user * features["item_vector"], 1)
 
 
-def saved(folder: Path, score: Callable[[Any], Any] = product) -> Path:
-    return save_parser(folder / "model", tf.Module(), SPEC, tf.function(score, autograph=False))
+def export(folder: Path, takes: Any, score: Any, **options: Any) -> Any:
+    """Exports a model of one signature; returns the signature's report."""
+    model = save(folder / "model", takes, score)
+    return export_saved_model(model, folder / "out", **options).signatures[0]
 
 
-def request(rows: int) -> tuple[Any, Any]:
-    random = np.random.default_rng(rows)
-    return tuple(random.normal(size=shape).astype(np.float32) for shape in (3, (rows, 3)))
+LATE: dict[str, Any] = {"user_features": ["user_*"], "late": True}
 
 
 def test_the_verdict_names_the_signature_its_cost_and_warm_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["export", "--saved-model", str(saved(tmp_path)), "--output", str(tmp_path / "1")]
-    assert main(command) == 0
+    save(tmp_path / "model", SPEC, product)
+    folders = [f"--saved-model={tmp_path / 'model'}", f"--output={tmp_path / 'out'}"]
+    assert main(["export", *folders]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "XLA compiles columnar again for each number of candidates" in printed
     assert "next step: --warmup with the numbers of candidates that requests have" in printed
-    recorded = json.loads((tmp_path / "1" / "assets.extra" / "colcast.json").read_text())
-    compiled = recorded["signatures"]["columnar"]["compiled"]
-    assert compiled["ops"] == 1
-    (report,) = read_report(tmp_path / "1").signatures
-    assert report.compiled.ops == 1
-    assert not report.independence["columnar"].rows
-
-
-def test_with_warm_up_the_verdict_says_what_is_left(tmp_path: Path) -> None:
-    report = export_saved_model(saved(tmp_path), tmp_path / "1", warmup=[20, 100])
-    (signature,) = report.signatures
-    text = signature.compiled.describe("columnar")
-    assert "except those of its warm-up requests (20, 100)" in text
+    recorded = read_record(tmp_path / "out")["signatures"]["columnar"]
+    assert recorded["compiled"]["ops"] == 1
+    assert not recorded["independence"]["columnar"]["rows"]
 
 
 def test_late_is_refused_if_a_module_reads_user_and_items(tmp_path: Path) -> None:
     wanted = r"--late gains nothing: .*XlaCallModule.*native_serialization=False, enable_xla=False"
     with pytest.raises(ExportError, match=wanted):
-        export_saved_model(saved(tmp_path), tmp_path / "1", user_features=["user_*"], late=True)
-    assert not (tmp_path / "1").exists()
+        export(tmp_path, SPEC, product, **LATE)
+    assert not (tmp_path / "out").exists()
 
 
 def test_late_is_not_refused_if_a_module_reads_only_the_user(tmp_path: Path) -> None:
-    model = saved(tmp_path, towers)
-    (report,) = export_saved_model(
-        model, tmp_path / "1", user_features=["user_*"], late=True
-    ).signatures
+    report = export(tmp_path, SPEC, towers, **LATE)
     assert report.late.signature == "columnar_late"
     assert report.compiled.ops == 1
 
 
-def test_a_server_gives_the_models_scores_at_warmed_up_and_other_numbers(tmp_path: Path) -> None:
-    model = saved(tmp_path)
-    export_saved_model(model, tmp_path / "served" / "1", user_features=["user_*"], warmup=[20])
-    source = tf.saved_model.load(str(model)).signatures["serving_default"]
-    served = tmp_path / "served"
-    with ServerProcess("it", served) as server, RankingClient(server.target, "it") as client:
-        for rows in (20, 3, 21, 1):
-            user, items = request(rows)
-            given = client.rank({"user_vector": user}, {"item_vector": items}).scores
-            examples = [
-                example(user_vector=user.tolist(), item_vector=item.tolist()) for item in items
-            ]
-            (expected,) = source(tf.constant(examples)).values()
-            np.testing.assert_allclose(given, expected, rtol=1e-5)
-
-
-def test_scores_stay_right_with_allowed_batch_sizes(tmp_path: Path) -> None:
-    export_saved_model(saved(tmp_path), tmp_path / "served" / "1", user_features=["user_*"])
-    parameters = tmp_path / "batching"
-    parameters.write_text("max_batch_size { value: 64 } allowed_batch_sizes: 64")
-    flags = ["--enable_batching", f"--batching_parameters_file={parameters}"]
-    with (
-        ServerProcess("it", tmp_path / "served", flags=flags) as server,
-        RankingClient(server.target, "it") as client,
-    ):
-        user, items = request(5)
-        given = client.rank({"user_vector": user}, {"item_vector": items}).scores
-    np.testing.assert_allclose(given, items @ user, rtol=1e-5)
-
-
 def test_a_signature_of_tensors_is_exported_for_its_warm_up(tmp_path: Path) -> None:
-    specs = [tf.TensorSpec([None, 3], name=name) for name in SPEC]
-
-    @tf.function(autograph=False, input_signature=specs)
     def serve(user_vector: Any, item_vector: Any) -> Any:
         return {"scores": product({"user_vector": user_vector, "item_vector": item_vector})}
 
-    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
+    specs = [tf.TensorSpec([None, 3], name=name) for name in SPEC]
     with pytest.raises(ExportError, match=r"serve it as it is, or add --late.* or --warmup"):
-        export_saved_model(tmp_path / "model", tmp_path / "1")
-    (report,) = export_saved_model(tmp_path / "model", tmp_path / "1", warmup=[7]).signatures
-    assert report.parity.identical
-    assert (tmp_path / "1" / "assets.extra" / "tf_serving_warmup_requests").exists()
+        export(tmp_path / "refused", specs, serve)
+    assert export(tmp_path, specs, serve, warmup=[7]).parity.identical
+    assert (tmp_path / "out" / "assets.extra" / "tf_serving_warmup_requests").exists()
 
 
-def saved_loop(
-    folder: Path, dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max
-) -> Path:
-    """A model that computes the user's part in a loop whose length is the user's number."""
+def loop(
+    dtype: Any, condition: Any, body: Any, reduce: Any = tf.reduce_max
+) -> tuple[list[tf.TensorSpec], Any]:
+    """A signature that computes the user's part in a loop as long as the user's number."""
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], dtype, "user_number"),
-            tf.TensorSpec([None, 4], tf.float32, "user_vector"),
-            tf.TensorSpec([None, 4], tf.float32, "item_vector"),
-        ]
-    )
     def serve(user_number: Any, user_vector: Any, item_vector: Any) -> Any:
         number = reduce(user_number)
-        start = [tf.zeros([], dtype), user_vector]
         _, state = tf.while_loop(
             lambda at, _: condition(at, number),
             lambda at, state: (body(at, number), tf.tanh(state * 1.1)),
-            start,
-            maximum_iterations=None,
+            [tf.zeros([], dtype), user_vector],
         )
         return {"scores": tf.reduce_sum(state * item_vector, 1)}
 
-    tf.saved_model.save(tf.Module(), str(folder), signatures=serve)
-    return folder
-
-
-def export(folder: Path, output: Path, **options: Any) -> Any:
-    return export_saved_model(folder, output, user_features=["user_*"], late=True, **options)
+    vectors = [tf.TensorSpec([None, 4], name=f"{side}_vector") for side in ("user", "item")]
+    return [tf.TensorSpec([None], dtype, "user_number"), *vectors], serve
 
 
 def test_a_number_of_steps_is_not_drawn_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step takes microseconds, so only the limit on steps keeps the export from 65,535 steps."""
-    model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     steps: list[int] = []
     columnar = BothSignatures.columnar
 
@@ -208,8 +143,8 @@ def test_a_number_of_steps_is_not_drawn_large(
 
     monkeypatch.setattr(BothSignatures, "columnar", watched)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
-    report = export(model, tmp_path / "out")
-    assert report.signatures[0].late is not None
+    counting = loop(tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
+    assert export(tmp_path, *counting, **LATE).late is not None
     assert 1 <= max(steps) < 1 << 15
 
 
@@ -218,7 +153,8 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
 ) -> None:
     monkeypatch.setattr(_both_signatures, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_both_signatures, "_RUN_SECONDS", 0.2)
-    model = saved_loop(tmp_path / "model", tf.float32, lambda at, n: n < 2e9, lambda at, _: at)
+    endless = loop(tf.float32, lambda at, n: n < 2e9, lambda at, _: at)
+    model = save(tmp_path / "model", *endless)
     arguments = ["export", "--saved-model", str(model), "--output", str(tmp_path / "out")]
     assert main([*arguments, "--late", "--user-features", "user_*"]) == 1
     message = capsys.readouterr().err
@@ -235,29 +171,12 @@ def test_small_values_that_the_model_cannot_take_are_left_out(
     monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.5)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
-    model = saved_loop(
-        tmp_path / "model",
-        tf.float32,
-        lambda at, _: at < 3.0,
-        lambda at, n: at + tf.round(n),
-        tf.reduce_min,
+    growing = lambda at, n: at + tf.round(n)  # noqa: E731
+    report = export(
+        tmp_path, *loop(tf.float32, lambda at, _: at < 3, growing, tf.reduce_min), **LATE
     )
-    report = export(model, tmp_path / "out")
-    assert report.signatures[0].parity.rows > 0
-    assert report.signatures[0].late is not None
-
-
-def test_a_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 0.5)
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        steps = tf.compat.v1.placeholder(tf.int64, [None], "steps")
-        most = tf.reduce_max(steps)
-        (last,) = tf.while_loop(lambda at: at < most, lambda at: at + 1, [tf.constant(0, tf.int64)])
-        probe = _probe.Probe(session, {"user_steps": steps.name}, {"last": last.name})
-        with pytest.raises(
-            ExportError, match=r"not finish on generated columns .* over user_steps"
-        ):
-            probe({"user_steps": np.array([1 << 62])})
+    assert report.parity.rows > 0
+    assert report.late is not None
 
 
 def test_a_run_that_took_time_but_no_cpu_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,9 +200,9 @@ def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPat
 
 
 def test_each_step_of_an_export_is_reported(tmp_path: Path) -> None:
-    model = saved_loop(tmp_path / "model", tf.int64, lambda at, n: at < 3, lambda at, _: at + 1)
     steps: list[str] = []
-    export(model, tmp_path / "out", progress=steps.append)
+    three = loop(tf.int64, lambda at, n: at < 3, lambda at, _: at + 1)
+    export(tmp_path, *three, **LATE, progress=steps.append)
     assert [step.partition(":")[0] for step in steps[1:]] == [
         *("columnar", "columnar", "columnar", "columnar_late", "columnar_exact", "columnar")
     ]

@@ -19,10 +19,9 @@ from colcast.export.trials._parity import Parity
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
 
-from ..models.saving import save_parser
 from ..server.conftest import Stubs
 from ..waiting import wait_until
-from .conftest import served
+from .conftest import EXAMPLES, X, save, served
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +108,14 @@ def test_signature_declares_rows_dtypes_and_defaults(converted):
     assert tf.make_ndarray(signature.defaults["user_genres/length"]).tolist() == [0]
 
 
-def test_padding_of_a_sequence_is_a_step_in_its_default(tmp_path):
-    module = tf.Module()
-    module.weight = tf.Variable(2.0)
+def test_padding_of_a_sequence_is_a_step_in_its_default(exported_report, tmp_path):
     spec = {
         "sevens": tf.io.FixedLenSequenceFeature([2], tf.float32, True, default_value=7.0),
         "zeros": tf.io.FixedLenSequenceFeature([], tf.float32, True),
     }
-    save_parser(
-        tmp_path / "model",
-        module,
-        spec,
-        lambda f: tf.reduce_sum(f["sevens"], [1, 2]) * module.weight + tf.reduce_sum(f["zeros"], 1),
+    exported_report(
+        spec, lambda f: tf.reduce_sum(f["sevens"], [1, 2]) + tf.reduce_sum(f["zeros"], 1)
     )
-    export_saved_model(tmp_path / "model", tmp_path / "out")
     defaults = meta_graph(tmp_path / "out").signature_def["columnar"].defaults
     assert set(defaults) == {"sevens", "zeros"}
     np.testing.assert_array_equal(tf.make_ndarray(defaults["sevens"]), [[[7, 7]]])
@@ -142,6 +135,8 @@ def test_original_graph_stays(embedded, converted):
     assert list(after.graph_def.node[: len(before.graph_def.node)]) == list(before.graph_def.node)
     assert after.saver_def == before.saver_def
     assert list(after.asset_file_def) == list(before.asset_file_def)
+    ops = {node.op for node in after.graph_def.node if node.name.startswith("columnar/")}
+    assert not ops & {"PartitionedCall", "StatefulPartitionedCall", "ParseExampleV2"}
 
 
 def test_variables_and_assets_are_copied_as_they_are(embedded, converted):
@@ -153,20 +148,6 @@ def test_variables_and_assets_are_copied_as_they_are(embedded, converted):
             [],
             [],
         )
-
-
-def test_original_loads_and_scores_in_tensorflow_2(converted, embedded_examples):
-    model = tf.saved_model.load(str(converted))
-    scores = model.signatures["serving_default"](examples=tf.constant(embedded_examples))
-    with served(converted) as server:
-        expected = server.run("columnar", COLUMNS)
-    np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"])
-
-
-def test_new_graph_is_flat_and_has_no_parse_op(converted):
-    graph = meta_graph(converted).graph_def
-    ops = {node.op for node in graph.node if node.name.startswith("columnar/")}
-    assert not ops & {"PartitionedCall", "StatefulPartitionedCall", "ParseExampleV2"}
 
 
 def test_report_file_lists_features_sides_and_parity(converted):
@@ -191,40 +172,31 @@ def test_python_sees_the_new_signature(converted, embedded_examples):
     np.testing.assert_array_equal(scores["scores"].numpy(), expected["scores"].numpy())
 
 
-def test_scores_that_are_sometimes_random_are_reported(tmp_path):
+def test_scores_that_are_sometimes_random_are_reported(exported_report):
     def score(features):
         explored = tf.random.uniform(tf.shape(features["x"])) < 0.1
         return tf.where(explored, -features["x"], features["x"])
 
-    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
-    save_parser(tmp_path / "model", tf.Module(), spec, tf.function(score))
-    report = export_saved_model(tmp_path / "model", tmp_path / "out")
-    assert report.signatures[0].parity.unstable == ("scores",)
-    assert "not bit-identical" in report.signatures[0].not_transcoded
+    report = exported_report(X, score)
+    assert report.parity.unstable == ("scores",)
+    assert "not bit-identical" in report.not_transcoded
 
 
 def test_a_check_of_the_batch_before_the_parse_is_reported(tmp_path):
-    spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
     def serve(examples):
         five = tf.ensure_shape(tf.identity(examples), [5])
-        return {"scores": 2.0 * tf.io.parse_example(five, spec)["x"]}
+        return {"scores": 2.0 * tf.io.parse_example(five, X)["x"]}
 
-    tf.saved_model.save(tf.Module(), str(tmp_path / "model"), signatures=serve)
-    model = read_saved_model(tmp_path / "model")
+    model = read_saved_model(save(tmp_path / "model", [EXAMPLES], serve))
     conversion = add_columnar_signature(model.meta_graphs[0], "serving_default", "columnar")
     report = SignatureReport.of(conversion, Parity(), {})
     assert "EnsureShape" in report.to_json()["example_transcoding"]
 
 
-def test_name_that_is_not_utf_8(tmp_path):
-    module = tf.Module()
-    module.weight = tf.Variable(2.0)
+def test_name_that_is_not_utf_8(exported_report):
     spec = {b"caf\xe9": tf.io.FixedLenFeature([], tf.float32)}
-    save_parser(tmp_path / "model", module, spec, lambda f: f[b"caf\xe9"] * module.weight)
     with pytest.raises(ExportError, match=r"caf.xe9.*is not valid UTF-8"):
-        export_saved_model(tmp_path / "model", tmp_path / "out")
+        exported_report(spec, lambda f: f[b"caf\xe9"])
 
 
 CONVERT = """
@@ -240,10 +212,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 
 
 def test_variables_are_never_loaded(tmp_path):
-    module = tf.Module()
-    module.table = tf.Variable(tf.zeros([1 << 20, 64]))
+    table = tf.Variable(tf.zeros([1 << 20, 64]))
     spec = {"id": tf.io.FixedLenFeature([], tf.int64)}
-    save_parser(tmp_path / "model", module, spec, lambda f: tf.gather(module.table, f["id"]))
+    save(tmp_path / "model", spec, lambda f: tf.gather(table, f["id"]), table)
     megabytes = variables_bytes(tmp_path / "model") >> 20
     assert megabytes >= 256
     command = [sys.executable, "-c", CONVERT, str(tmp_path / "model"), str(tmp_path / "out")]

@@ -10,7 +10,7 @@ from colcast.export import ExportError, export_saved_model
 from colcast.export._plan import plan_export
 from tensorflow.core.protobuf import saved_model_pb2
 
-from .conftest import served
+from .conftest import save, served
 
 PRICE = tf.TensorSpec([None, 1], tf.float32, "price")
 TABLE = tf.constant(np.arange(20, dtype=np.float32).reshape(10, 2))
@@ -64,15 +64,10 @@ REFUSED = {
 }
 
 
-def save(folder: Path, run: Any, specs: list[Any]) -> Path:
-    tf.saved_model.save(tf.Module(), str(folder), tf.function(run, input_signature=specs))
-    return folder
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_parts_are_refused_by_role(tmp_path: Path, name: str) -> None:
     run, specs, roles = REFUSED[name]
-    model = save(tmp_path / "model", run, specs)
+    model = save(tmp_path / "model", specs, run)
     for export in (
         lambda: export_saved_model(model, tmp_path / "out", user_features=["price"], late=True,
                                    signatures=["serving_default"]),
@@ -85,14 +80,14 @@ def test_parts_are_refused_by_role(tmp_path: Path, name: str) -> None:
 
 
 def test_a_sparse_tensor_made_of_a_dense_column_is_no_part(tmp_path: Path) -> None:
-    model = save(tmp_path / "model", dense, [tf.TensorSpec([None], tf.int64), PRICE])
+    model = save(tmp_path / "model", [tf.TensorSpec([None], tf.int64), PRICE], dense)
     plan = plan_export(model, ["serving_default"])
     assert [f.name for f in plan.signatures[0].features] == ["price", "user_id"]
 
 
 def test_a_model_saved_on_a_machine_with_a_gpu_is_exported(tmp_path: Path) -> None:
     specs = [tf.TensorSpec([None], tf.int64), PRICE]
-    path = save(tmp_path / "model", lambda user_id, price: tf.gather(TABLE, user_id) + price, specs)
+    path = save(tmp_path / "model", specs, lambda user_id, price: tf.gather(TABLE, user_id) + price)
     proto = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
     for function in proto.meta_graphs[0].graph_def.library.function:
         for node in function.node_def:
