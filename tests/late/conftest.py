@@ -5,7 +5,8 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,11 +23,13 @@ from colcast.export.cut._late_report import LateReport
 from colcast.export.cut._observed import observe
 from colcast.export.cut._stages_report import StagesReport
 from colcast.export.trials._rows import Cells, Rows
+from tensorflow.core.protobuf import rewriter_config_pb2
 
 from ..models import ranker
 
 v1 = tf.compat.v1
 Columns = dict[str, Any]
+Run = Callable[[str, Columns], Columns]
 
 WORDS = np.array([b"", b"red", b"green", b"blue", b"never seen before", "größe".encode()], object)
 
@@ -76,6 +79,38 @@ def variable(name: str, *shape: int) -> Any:
     """A variable of random numbers that is not initialised yet."""
     normal = v1.random_normal_initializer(stddev=0.5)
     return v1.get_variable(name, shape, initializer=normal, use_resource=True)
+
+
+def run_signature(session: Any, signature: Any, columns: Columns) -> Columns:
+    """The outputs of a signature; columns that are missing have their default."""
+    feeds = {
+        info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
+        for key, info in signature.inputs.items()
+    }
+    fetches = {key: info.name for key, info in signature.outputs.items()}
+    outputs: Columns = session.run(fetches, feeds)
+    return outputs
+
+
+@contextmanager
+def running(version: Path, rewrites: str = "") -> Iterator[Run]:
+    """A function that runs a SavedModel's signatures, as a server loads them.
+
+    `rewrites` sets all of TensorFlow's graph optimizers, even those that are off by default, but
+    for mixed precision, which crashes TensorFlow 2.20 on some CPUs.
+    """
+    config, kinds = v1.ConfigProto(), rewriter_config_pb2.RewriterConfig
+    options = config.graph_options.rewrite_options
+    for field in options.DESCRIPTOR.fields if rewrites else ():
+        is_toggle = field.enum_type and field.enum_type.name == "Toggle"
+        if is_toggle and "mixed_precision" not in field.name:
+            setattr(options, field.name, getattr(kinds, rewrites))
+        options.min_graph_nodes, options.meta_optimizer_iterations = -1, kinds.TWO
+    session = v1.Session(graph=tf.Graph(), config=config)
+    with closing(session):
+        with session.graph.as_default():
+            signatures = v1.saved_model.load(session, ["serve"], str(version)).signature_def
+        yield lambda name, columns: run_signature(session, signatures[name], columns)
 
 
 # Other options are passed to `observe`.
@@ -165,11 +200,7 @@ class Model:
 
     def run(self, signature: str, columns: Columns) -> Columns:
         """The outputs of a signature."""
-        definition = self.meta_graph.signature_def[signature]
-        feeds = {info.name: columns[name] for name, info in definition.inputs.items()}
-        fetches = {name: info.name for name, info in definition.outputs.items()}
-        result: Columns = self.session.run(fetches, feeds)
-        return result
+        return run_signature(self.session, self.meta_graph.signature_def[signature], columns)
 
     def ops(self, folder: str) -> list[str]:
         """The types of the late signature's ops in one name scope of its graph."""
@@ -223,6 +254,13 @@ def model() -> type[Model]:
     return Model
 
 
+@pytest.fixture(scope="session", params=["", "ON", "AGGRESSIVE"])
+def rewritten(request: Any, base_path: Path) -> Iterator[Run]:
+    """A function that runs the ranker's signatures, whatever TensorFlow's optimizers do."""
+    with running(base_path / "1", request.param) as run:
+        yield run
+
+
 @pytest.fixture(scope="session")
 def base_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The base path of the ranker's late export; the original is beside it."""
@@ -250,14 +288,7 @@ class Staged:
 
     def run(self, stage: str, columns: Columns) -> Columns:
         """Runs a stage on the columns that it takes."""
-        signature = self.signatures[f"columnar_{stage}"]
-        feeds = {
-            info.name: columns[key] if key in columns else tf.make_ndarray(signature.defaults[key])
-            for key, info in signature.inputs.items()
-        }
-        fetches = {key: info.name for key, info in signature.outputs.items()}
-        outputs: Columns = self.built.session.run(fetches, feeds)
-        return outputs
+        return run_signature(self.built.session, self.signatures[f"columnar_{stage}"], columns)
 
     def columns_of(self, domain: str) -> set[str]:
         """The columns that a stage takes."""

@@ -180,15 +180,6 @@ def test_each_domains_columns_of_a_product_of_lists_are_multiplied_apart(
     assert [state.shape for state in states["shop"]] == [(1, 2, 4)]
 
 
-def test_gathered_rows_of_a_kernel_are_written_once(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        return _score(c["price"], c["age"], _table("i", c["item"]), c["size"], c["budget"])
-
-    nodes = staged(model, build, domains={}).built.meta_graph.graph_def.node
-    gathered = [n.name for n in nodes if n.op == "GatherV2" and "split/kernel/" in n.name]
-    assert gathered == ["columnar_late/split/kernel/MatMul"]
-
-
 def test_one_shop_needs_no_index(model: Any) -> None:
     stages = staged(model, _towers)
     columns = stages.built.rows(6)
@@ -238,20 +229,7 @@ def test_a_domain_that_is_only_an_id_is_left_to_the_candidates(model: Any) -> No
     why = "its states take 24 bytes per row, its columns 8, and save no product"
     assert stages.report.left_out == {"shop": why}
     assert set(stages.report.context_features) == {"shop", "position"}
-    assert any("shop has no stage; the last" in line for line in stages.report.lines())
     stages.check(12, {"campaign": 3}, stages.built.rows(12))
-
-
-def test_a_domain_that_is_only_read_is_left_to_the_candidates(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        return {"score": tf.reduce_sum(c["price"] * c["size"][:, :6] * c["age"], 1)}
-
-    stages = staged(
-        model, lambda c: build(c | {"size": tf.identity(c["size"])}), {"shop": ["size"]}
-    )
-    assert stages.report.domains == ("user", "item")
-    assert list(stages.report.left_out) == ["shop"]
-    stages.check(9, {}, stages.built.rows(9))
 
 
 def test_a_list_without_a_mask_keeps_its_domains_stage_and_is_named(model: Any) -> None:

@@ -10,10 +10,10 @@ import tensorflow as tf
 from colcast.export import ExportError
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.graph._ops import EXACT
-from tensorflow.core.protobuf import rewriter_config_pb2, saved_model_pb2
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from .conftest import Columns, variable
+from .conftest import Columns, Run, variable
 
 COLUMNS = {
     "age": (tf.float32, [6]),
@@ -111,8 +111,6 @@ def test_a_signature_that_saves_too_little_is_refused_and_unchanged(model: Any) 
     assert built.meta_graph == before
 
 
-v1 = tf.compat.v1
-Columns = dict[str, Any]
 ONCE = ["user_age", "user_words", "user_words/length"]
 SIGNATURES = ["columnar_late", "columnar_exact"]
 
@@ -132,54 +130,14 @@ def _joined(requests: list[Columns]) -> Columns:
     return {name: np.concatenate([r[name] for r in requests]) for name in requests[0]}
 
 
-def _optimizers(toggle: str) -> Any:
-    """A configuration that sets all graph optimizers to `toggle`, even those that are off by
-    default.
-
-    Leaves out mixed precision, which crashes TensorFlow 2.20 on some CPUs.
-    """
-    config = v1.ConfigProto()
-    if toggle:
-        options = config.graph_options.rewrite_options
-        for field in options.DESCRIPTOR.fields:
-            is_toggle = field.enum_type and field.enum_type.name == "Toggle"
-            if is_toggle and not field.name.startswith("auto_mixed_precision"):
-                setattr(options, field.name, getattr(rewriter_config_pb2.RewriterConfig, toggle))
-        options.min_graph_nodes = -1
-        options.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.TWO
-    return config
-
-
-class _Loaded:
-    """The exported model in a session, as a server loads it."""
-
-    def __init__(self, folder: Path, toggle: str) -> None:
-        self._session = v1.Session(graph=tf.Graph(), config=_optimizers(toggle))
-        with self._session.graph.as_default():
-            meta_graph = v1.saved_model.loader.load(self._session, ["serve"], str(folder))
-        self._signatures = meta_graph.signature_def
-
-    def run(self, signature: str, columns: Columns) -> Columns:
-        definition = self._signatures[signature]
-        feeds = {info.name: columns[name] for name, info in definition.inputs.items()}
-        fetches = {name: info.name for name, info in definition.outputs.items()}
-        outputs: Columns = self._session.run(fetches, feeds)
-        return outputs
-
-
-@pytest.fixture(scope="module", params=["", "ON", "AGGRESSIVE"])
-def loaded(request: Any, base_path: Path) -> _Loaded:
-    return _Loaded(base_path / "1", request.param)
-
-
 @pytest.mark.parametrize("signature", SIGNATURES)
-def test_requests_joined_by_a_batching_session_are_refused(loaded: _Loaded, signature: str) -> None:
-    alone = loaded.run(signature, _request(30))["score"]
+def test_requests_joined_by_a_batching_session_are_refused(rewritten: Run, signature: str) -> None:
+    alone = rewritten(signature, _request(30))["score"]
     assert alone.shape == (1,)
     for users in (2, 3, 8):
         joined = _joined([_request(30 + user) for user in range(users)])
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected shape \[1") as error:
-            loaded.run(signature, joined)
+            rewritten(signature, joined)
         assert f"{signature}/inputs/user_" in str(error.value)
         assert f"[{users}" in str(error.value)
 
@@ -187,14 +145,14 @@ def test_requests_joined_by_a_batching_session_are_refused(loaded: _Loaded, sign
 @pytest.mark.parametrize("signature", SIGNATURES)
 @pytest.mark.parametrize("column", ONCE)
 def test_every_input_of_the_user_is_checked_and_named(
-    loaded: _Loaded, signature: str, column: str
+    rewritten: Run, signature: str, column: str
 ) -> None:
     columns = _joined([_request(user) for user in range(3)])
     for other in ONCE:
         if other != column:
             columns[other] = columns[other][:1]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[3.* expected shape \[1") as error:
-        loaded.run(signature, columns)
+        rewritten(signature, columns)
     assert f"{signature}/inputs/{column}_" in str(error.value)
 
 

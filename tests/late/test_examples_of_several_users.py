@@ -1,9 +1,9 @@
 """tf.Examples with --example_transcoding=late: each user is computed once; the log says so."""
 
 import json
-import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.loadtest.measure.meters import publishing
 from colcast.server import ServerProcess
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ..models.ranker import ITEMS, USER, save
 from ..models.saving import save_parser, save_version, serialized
@@ -32,36 +30,30 @@ class Server:
     """A server with one way of reading tf.Examples, and a client."""
 
     def __init__(self, process: ServerProcess, client: RankingClient) -> None:
-        self._process = process
-        self._client = client
+        self._process, self._client = process, client
 
     def scores(self, examples: list[bytes]) -> Any:
         """Scores tf.Examples with the signature that parses them."""
         return self._client.predict_examples(examples, target="example").scores
 
-    def computed(self, store: str) -> float:
-        """The number of users' or items' states computed so far."""
-        samples = Metrics(self._process).samples
-        name = ":colcast:states_computed_total"
-        return sum(s.value for s in samples if s.name == name and s.labels["store"] == store)
-
-    def transcoded(self) -> float:
-        """The number of requests so far whose tf.Examples the server read as columns."""
-        samples = Metrics(self._process).samples
-        return sum(s.value for s in samples if s.name == ":colcast:transcoded_requests_total")
+    def counted(self, what: str, **labels: str) -> float:
+        """A counter's value so far."""
+        samples = (s for s in Metrics(self._process).samples if s.name == f":colcast:{what}_total")
+        return sum(s.value for s in samples if labels.items() <= s.labels.items())
 
 
-def _serve(base_path: Path, flags: list[str]) -> Iterator[Server]:
-    with (
-        ServerProcess("ranker", base_path, flags) as process,
-        RankingClient(process.target, "ranker") as client,
-    ):
-        yield Server(process, client)
+@pytest.fixture(scope="module", name="serve")
+def _serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    monitoring = publishing(tmp_path_factory.mktemp("monitoring"))
+    with ExitStack() as open_until_the_end:
 
+        def serve(base_path: Path, mode: str, *flags: str) -> Server:
+            every = [*monitoring, f"--example_transcoding={mode}", *flags]
+            process = open_until_the_end.enter_context(ServerProcess("ranker", base_path, every))
+            client = RankingClient(process.target, "ranker")
+            return Server(process, open_until_the_end.enter_context(client))
 
-@pytest.fixture(scope="module", name="monitoring")
-def _monitoring(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return publishing(tmp_path_factory.mktemp("monitoring"))
+        yield serve
 
 
 @pytest.fixture(scope="module", name="many")
@@ -69,26 +61,24 @@ def _many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The base path of a model whose last stage scores several users in one run."""
     folder = tmp_path_factory.mktemp("many")
     save(folder / "model", masked=True)
-    report = export_saved_model(
+    (report,) = export_saved_model(
         folder / "model", folder / "ranker" / "1", user_features=["user_*"], late=True
-    )
-    stages = report.signatures[0].stages
-    assert stages is not None
-    assert stages.users_per_run == "many"
+    ).signatures
+    assert report.stages is not None
+    assert report.stages.users_per_run == "many"
     return folder / "ranker"
 
 
 @pytest.fixture(scope="module")
-def off(many: Path) -> Iterator[Server]:
+def off(serve: Callable[..., Server], many: Path) -> Server:
     """A server that lets TensorFlow parse Examples."""
-    yield from _serve(many, ["--example_transcoding=off"])
+    return serve(many, "off")
 
 
 @pytest.fixture(scope="module")
-def late(many: Path, monitoring: list[str]) -> Iterator[Server]:
+def late(serve: Callable[..., Server], many: Path) -> Server:
     """A server that reads Examples as columns and has no state cache, so it computes all states."""
-    flags = ["--user_state_bytes=0", "--item_state_bytes=0", "--example_transcoding=late"]
-    yield from _serve(many, [*monitoring, *flags])
+    return serve(many, "late", "--user_state_bytes=0", "--item_state_bytes=0")
 
 
 def _rows(users: list[dict[str, Any]]) -> list[bytes]:
@@ -96,10 +86,14 @@ def _rows(users: list[dict[str, Any]]) -> list[bytes]:
 
 
 def _check(off: Server, late: Server, examples: list[bytes], users: int) -> None:
-    before, transcoded = late.computed("user"), late.transcoded()
+    before, transcoded = late.counted("states_computed", store="user"), _transcoded(late)
     np.testing.assert_allclose(late.scores(examples), off.scores(examples), rtol=1e-5)
-    assert late.transcoded() == transcoded + 1
-    assert late.computed("user") == before + users
+    assert _transcoded(late) == transcoded + 1
+    assert late.counted("states_computed", store="user") == before + users
+
+
+def _transcoded(server: Server) -> float:
+    return server.counted("transcoded_requests")
 
 
 def _named(age: int | None, *words: str) -> dict[str, Any]:
@@ -123,45 +117,17 @@ def test_each_user_is_computed_once(off: Server, late: Server, case: str) -> Non
     _check(off, late, _rows(users), users=computed)
 
 
-def test_identical_items_are_no_obstacle(off: Server, late: Server) -> None:
-    _check(off, late, [serialized(user | ITEMS[3]) for user in USERS * 4], users=3)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    users=st.lists(
-        st.fixed_dictionaries(
-            {"user_words": st.lists(st.sampled_from(["", "red", "blue", "r" * 30]), max_size=3)},
-            optional={"user_age": st.integers(0, 3)},
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    times=st.integers(1, 6),
-    order=st.randoms(use_true_random=False),
-)
-def test_any_users_in_any_order_score_as_tensorflow_parses_them(
-    off: Server, late: Server, users: Any, times: int, order: random.Random
-) -> None:
-    rows = users * times
-    order.shuffle(rows)
-    np.testing.assert_allclose(late.scores(_rows(rows)), off.scores(_rows(rows)), rtol=1e-5)
-
-
-def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, monitoring: Any) -> None:
+def test_where_a_run_takes_one_user_rows_stay_together(base_path: Path, serve: Any) -> None:
     """The model's scores depend on the longest list of the request."""
-    for off in _serve(base_path, ["--example_transcoding=off"]):
-        for late in _serve(base_path, [*monitoring, "--example_transcoding=late"]):
-            _check(off, late, _rows(USERS * 4), users=0)
+    _check(serve(base_path, "off"), serve(base_path, "late"), _rows(USERS * 4), users=0)
 
 
-def test_kept_states_of_users_are_found(many: Path, off: Server, monitoring: Any) -> None:
-    examples = _rows(USERS * 8)
-    for late in _serve(many, [*monitoring, "--example_transcoding=late"]):
-        expected, before = off.scores(examples), late.computed("user")
-        for _ in range(3):
-            np.testing.assert_allclose(late.scores(examples), expected, rtol=1e-5)
-        assert late.computed("user") == before + len(USERS)
+def test_kept_states_of_users_are_found(many: Path, off: Server, serve: Any) -> None:
+    examples, late = _rows(USERS * 8), serve(many, "late")
+    expected, before = off.scores(examples), late.counted("states_computed", store="user")
+    for _ in range(3):
+        np.testing.assert_allclose(late.scores(examples), expected, rtol=1e-5)
+    assert late.counted("states_computed", store="user") == before + len(USERS)
 
 
 def said_by(base_path: Path, *flags: str) -> list[str]:

@@ -1,22 +1,19 @@
 """Scores of exported models, with users and items, and with shops and campaigns."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import RankingClient
 from colcast.export import ExportError, export_saved_model
-from colcast.export.report._recorded import read_report
-from colcast.server import ServerProcess
 
 from ..models import shops
 from ..models.ranker import ITEMS, USER
 from ..models.saving import serialized
-from .conftest import Columns
+from .conftest import Run, running
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +22,6 @@ def expected(base_path: Path) -> Any:
     loaded = tf.saved_model.load(str(base_path / "1"))
     examples = tf.constant([serialized(USER | item) for item in ITEMS])
     return loaded.signatures["serving_default"](examples=examples)["score"].numpy()
-
-
-@pytest.fixture(scope="module")
-def client(base_path: Path) -> Iterator[RankingClient]:
-    """A client of a native server that serves the exported model."""
-    with ServerProcess("ranker", base_path) as server, RankingClient(server.target, "ranker") as it:
-        yield it
 
 
 @pytest.mark.parametrize(
@@ -52,13 +42,6 @@ def test_plain_tensorflow_runs_the_new_signatures_from_the_saved_model_alone(
     (lengths,) = (name for name, column in named.items() if column is None)
     named[lengths] = tf.constant([3], tf.int64)
     np.testing.assert_allclose(late(**named)["score"], expected, rtol=tolerance)
-
-
-def test_defaults_and_empty_lists_hold_for_late_columns_too(client: RankingClient) -> None:
-    user, items = {"user_words": []}, [{"item_id": n} for n in range(5)]
-    late = client.rank(user, items, target="late").scores
-    examples = [serialized(user | item) for item in items]
-    np.testing.assert_allclose(late, client.predict_examples(examples).scores, rtol=1e-5)
 
 
 def test_plain_tensorflow_runs_the_three_stages_one_after_the_other(
@@ -83,19 +66,12 @@ def test_plain_tensorflow_runs_the_three_stages_one_after_the_other(
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
-def test_the_report_is_read_back_whole(base_path: Path) -> None:
-    report = read_report(base_path / "1")
-    assert report is not None
-    stages = report.signatures[0].stages
-    assert stages is not None
-    assert stages.written
-    assert stages.signatures == ("columnar_user", "columnar_item", "columnar_pair")
+def test_the_record_says_how_many_users_a_run_takes(base_path: Path) -> None:
+    record = json.loads((base_path / "1" / "assets.extra" / "colcast.json").read_text())
+    stages = record["signatures"]["columnar"]["parts"]
+    assert stages["signatures"] == ["columnar_user", "columnar_item", "columnar_pair"]
     # the model's sum over words includes the padding to a longer list
-    assert stages.users_per_run == "one"
-
-
-v1 = tf.compat.v1
-Run = Callable[[str, Columns], Columns]
+    assert stages["users_per_run"] == "one"
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +83,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(exported: Path) -> Iterator[Run]:
     """A function that runs a signature."""
-    with v1.Session(graph=tf.Graph()) as session:
-        loaded = v1.saved_model.loader.load(session, ["serve"], str(exported)).signature_def
-
-        def run_signature(name: str, columns: Columns) -> Columns:
-            feeds = {info.name: columns[key] for key, info in loaded[name].inputs.items()}
-            fetches = {key: info.name for key, info in loaded[name].outputs.items()}
-            outputs: Columns = session.run(fetches, feeds)
-            return outputs
-
+    with running(exported) as run_signature:
         yield run_signature
 
 
@@ -143,15 +111,7 @@ def test_the_recorded_values(exported: Path) -> None:
     assert columnar["parts"]["domains"] == domains
     assert columnar["parts"]["states"].keys() == set(domains)
     assert columnar["independence"].keys() >= {f"columnar_{d}" for d in (*domains, "pair")}
-    report = read_report(exported)
-    assert report is not None
-    assert written.pop("files")
-    assert json.loads(json.dumps(report.to_json())) == written
-    (stages,) = (signature.stages for signature in report.signatures)
-    assert stages is not None
-    assert any(
-        line.startswith("  cached for a shop: 1 x float32 [1, 32]") for line in stages.lines()
-    )
+    assert columnar["parts"]["states"]["shop"][0]["shape"] == [1, 32]
 
 
 @pytest.mark.parametrize(

@@ -115,17 +115,6 @@ def test_a_wide_tolerance_lets_no_other_score_through(model: Any) -> None:
     np.testing.assert_allclose(_by_stages(built, columns), expected, 1e-5, 1e-6)
 
 
-def test_rows_that_the_model_itself_scores_nan_leave_a_product_split(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        price = tf.math.log(c["price"])
-        hidden = LAYERS["bias"](tf.concat([c["age"], price], 1))
-        return {"score": tf.matmul(hidden, variable("last", UNITS, 1)) + price}
-
-    fused = model(build, {n: COLUMNS[n] for n in ("age", "price")}, ["age"]).observed.fused
-    assert len(fused.read) == 1
-    assert not fused.not_finite
-
-
 @pytest.mark.parametrize("layer", ["bias", "addition", "one unit"])
 def test_columns_with_nan_are_not_scored_by_stages(model: Any, layer: str) -> None:
     built = _model(model, layer, lambda price: price)

@@ -1,5 +1,6 @@
 """The user part runs at one row for every way in which models combine user and item."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,161 +50,6 @@ def _batch_norm(x: Any) -> Any:
     return tf.nn.batch_normalization(x, mean, tf.square(mean) + 0.5, beta, gamma, 1e-3)
 
 
-def test_user_and_item_halves_lying_together_take_slices_of_the_kernel(model: Any) -> None:
-    built = model(
-        lambda c: _mlp(tf.concat([c["u"], _table("t", c["word"]), c["x"]], 1)), COLUMNS, USER
-    )
-    built.check()
-    assert built.report.split_products == ("MatMul",)
-    assert not built.ops("expand")
-    assert built.ops("split").count("Slice") == 2
-
-
-def test_interleaved_halves_gather_rows_of_the_kernel(model: Any) -> None:
-    built = model(
-        lambda c: _mlp(
-            tf.concat([c["x"], c["u"], _table("t", c["iid"]), _table("w", c["word"])], 1)
-        ),
-        COLUMNS,
-        USER,
-    )
-    built.check()
-    assert built.report.split_products == ("MatMul",)
-    assert "Slice" not in built.ops("split")
-    assert built.ops("split").count("GatherV2") == 2
-    assert all(len(shape) < 2 for shape in built.constant_shapes())
-
-
-def test_no_kernel_is_gathered_beyond_the_limit(model: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(_products, "_MOST_GATHERED_BYTES", 100)
-    built = model(
-        lambda c: _mlp(tf.concat([c["x"], c["u"], _table("t", c["iid"])], 1)),
-        COLUMNS,
-        USER,
-    )
-    built.check()
-    assert not built.report.split_products
-    assert "interleave" in built.report.refused["MatMul"]
-    assert built.ops("expand").count("Tile") == 1
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_split_reaches_through_batch_norm_and_nested_concats(model: Any, nested: bool) -> None:
-    def build(c: Columns) -> Columns:
-        x = tf.concat([c["x"], c["u"]], 1)
-        if nested:
-            x = tf.concat([_table("t", c["uid"]), tf.nn.relu(x), _table("s", c["iid"])], -1)
-        return _mlp(tf.identity(_batch_norm(x)))
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert len(built.report.split_products) == 1
-    assert "Tile" not in built.ops("expand")
-
-
-def test_transposed_kernel(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        x = tf.concat([c["u"], c["x"]], 1)
-        return {"score": tf.matmul(x, variable("k", 3, 12), transpose_b=True)}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert len(built.report.split_products) == 1
-
-
-@pytest.mark.parametrize("keepdims", [False, True])
-def test_sum_over_features_is_split(model: Any, keepdims: bool) -> None:
-    def build(c: Columns) -> Columns:
-        x = tf.concat([c["u"], c["x"]], 1) * variable("w", 12) + tf.range(12.0)
-        return {"score": tf.reduce_sum(x, axis=1, keepdims=keepdims) + 0.5}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert len(built.report.split_products) == 1
-
-
-def test_several_products_share_the_halves(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        x = tf.concat([c["u"], c["x"], c["u"] * 2.0], 1)
-        return {"ctr": _dense("a", x, 4), "cvr": tf.nn.tanh(_dense("b", x, 1)), "seen": x}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert len(built.report.split_products) == 2
-    assert built.ops("split").count("ConcatV2") == 1
-
-
-def test_neighbours_in_a_concat_are_repeated_together(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        parts = [c["u"], _table("a", c["uid"]), _table("b", c["word"]), c["x"], c["u"]]
-        x = tf.concat(parts, 1)
-        return {"score": tf.nn.softmax(x, axis=1)}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert built.ops("expand").count("Tile") == 2
-
-
-def test_stacked_fields_are_repeated_together(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        fields = [c["u"], _table("a", c["uid"]), c["x"], _table("b", c["iid"])]
-        x = tf.stack(fields, axis=1)
-        return {"score": tf.reduce_sum(tf.matmul(x, x, transpose_b=True), axis=[1, 2])}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert built.ops("expand").count("Tile") == 1
-
-
-def test_sum_of_linear_weights_adds_the_users_once(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        ids = {"a": c["uid"], "b": c["iid"], "c": c["word"]}
-        return {"score": tf.add_n([_table(name, column, 1) for name, column in ids.items()])}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert "Tile" not in built.ops("expand")
-    assert built.ops("split") == ["AddN", "AddV2"]
-
-
-def test_two_towers_broadcast(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        user = tf.nn.l2_normalize(_dense("user", tf.nn.relu(_dense("u", c["u"], 8)), 4), axis=1)
-        item = tf.nn.l2_normalize(_dense("item", c["x"], 4), axis=1)
-        return {"cosine": tf.reduce_sum(user * item, axis=1)}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert not built.ops("expand")
-    assert built.ops("user").count("MatMul") == 2
-    assert [tensor.how for tensor in built.report.frontier] == ["broadcast"]
-
-
-def test_two_towers_multiplied_as_matrices(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        user, item = _dense("user", c["u"], 4), _dense("item", c["x"], 4)
-        return {"dot": tf.squeeze(tf.matmul(user[:, None, :], item[:, :, None]), [1, 2])}
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert not built.ops("expand")
-
-
-@pytest.mark.parametrize("full_matrix", [False, True])
-def test_cross_layers(model: Any, full_matrix: bool) -> None:
-    def build(c: Columns) -> Columns:
-        x0 = x = tf.concat([_mean_of_clicked(c), c["u"], c["x"], _table("i", c["iid"])], 1)
-        for layer in range(2):
-            kernel = variable(f"w{layer}", 24, 24 if full_matrix else 1)
-            x = x0 * (tf.matmul(x, kernel) + variable(f"b{layer}", 24)) + x
-        return _mlp(x)
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert built.ops("expand").count("Tile") == 1
-    assert len(built.report.split_products) == 1
-
-
 def _attention(c: Columns, tensordot: bool) -> Any:
     keys = _table("clicks", c["clicked"])
     query = _table("item", c["iid"])
@@ -227,6 +73,158 @@ def _attention(c: Columns, tensordot: bool) -> Any:
     return tf.squeeze(tf.matmul(weights[:, None, :], keys), 1)
 
 
+def _after_batch_norm(c: Columns, nested: bool) -> Columns:
+    x = tf.concat([c["x"], c["u"]], 1)
+    if nested:
+        x = tf.concat([_table("t", c["uid"]), tf.nn.relu(x), _table("s", c["iid"])], -1)
+    return _mlp(tf.identity(_batch_norm(x)))
+
+
+def _summed(c: Columns, keepdims: bool) -> Columns:
+    x = tf.concat([c["u"], c["x"]], 1) * variable("w", 12) + tf.range(12.0)
+    return {"score": tf.reduce_sum(x, axis=1, keepdims=keepdims) + 0.5}
+
+
+def _several_products(c: Columns) -> Columns:
+    x = tf.concat([c["u"], c["x"], c["u"] * 2.0], 1)
+    return {"ctr": _dense("a", x, 4), "cvr": tf.nn.tanh(_dense("b", x, 1)), "seen": x}
+
+
+def _neighbours(c: Columns) -> Columns:
+    parts = [c["u"], _table("a", c["uid"]), _table("b", c["word"]), c["x"], c["u"]]
+    return {"score": tf.nn.softmax(tf.concat(parts, 1), axis=1)}
+
+
+def _stacked_fields(c: Columns) -> Columns:
+    x = tf.stack([c["u"], _table("a", c["uid"]), c["x"], _table("b", c["iid"])], axis=1)
+    return {"score": tf.reduce_sum(tf.matmul(x, x, transpose_b=True), axis=[1, 2])}
+
+
+def _linear_weights(c: Columns) -> Columns:
+    ids = {"a": c["uid"], "b": c["iid"], "c": c["word"]}
+    return {"score": tf.add_n([_table(name, column, 1) for name, column in ids.items()])}
+
+
+def _two_towers(c: Columns) -> Columns:
+    user = tf.nn.l2_normalize(_dense("user", tf.nn.relu(_dense("u", c["u"], 8)), 4), axis=1)
+    item = tf.nn.l2_normalize(_dense("item", c["x"], 4), axis=1)
+    return {"cosine": tf.reduce_sum(user * item, axis=1)}
+
+
+def _towers_as_matrices(c: Columns) -> Columns:
+    user, item = _dense("user", c["u"], 4), _dense("item", c["x"], 4)
+    return {"dot": tf.squeeze(tf.matmul(user[:, None, :], item[:, :, None]), [1, 2])}
+
+
+def _cross_layers(c: Columns, width: int) -> Columns:
+    x0 = x = tf.concat([_mean_of_clicked(c), c["u"], c["x"], _table("i", c["iid"])], 1)
+    for layer in range(2):
+        x = x0 * (tf.matmul(x, variable(f"w{layer}", 24, width)) + variable(f"b{layer}", 24)) + x
+    return _mlp(x)
+
+
+def _sizes_of_inner_dimensions(c: Columns) -> Columns:
+    clicked = _table("clicks", c["clicked"])
+    depth = tf.cast(tf.shape(clicked)[-1], tf.float32)
+    weights = tf.nn.softmax(tf.matmul(clicked, clicked, transpose_b=True) / tf.sqrt(depth))
+    return _mlp(tf.concat([tf.reduce_sum(tf.matmul(weights, clicked), axis=1), c["x"]], 1))
+
+
+def _sparse_lookup(c: Columns) -> Columns:
+    mask = tf.sequence_mask(c["clicked/length"], tf.shape(c["clicked"])[1])
+    ids = tf.math.floormod(tf.boolean_mask(c["clicked"], mask), 20)
+    sparse = tf.SparseTensor(tf.where(mask), ids, tf.shape(c["clicked"], out_type=tf.int64))
+    table = variable("clicks", 20, 6)
+    clicked = tf.nn.safe_embedding_lookup_sparse(table, sparse, combiner="sqrtn")
+    return _mlp(tf.concat([clicked, c["x"]], 1))
+
+
+def _crossed(c: Columns) -> Columns:
+    words = tf.strings.join([c["word"], tf.strings.as_string(c["iid"])], "_X_")
+    return _mlp(_table("crossed", words))
+
+
+def _waiting_for_the_user(c: Columns) -> Columns:
+    with tf.control_dependencies([tf.nn.relu(c["u"])]):
+        kernel = tf.identity(variable("k", 6, 3))
+    return {"score": tf.matmul(c["x"], kernel)}
+
+
+def _text(c: Columns) -> Columns:
+    words = tf.strings.split(tf.strings.lower(c["word"]))
+    ids = tf.strings.to_hash_bucket_fast(words.values, 20)
+    padded = words.with_values(ids).to_tensor(shape=[None, 4])
+    return _mlp(tf.concat([tf.reduce_sum(_table("text", padded), 1), c["x"]], 1))
+
+
+# name -> the model; split products; ops in folders of the late graph, by number
+Case = tuple[Callable[[Columns], Columns], int, dict[str, dict[str, int]]]
+CASES: dict[str, Case] = {
+    "halves that lie together take slices of the kernel": (
+        lambda c: _mlp(tf.concat([c["u"], _table("t", c["word"]), c["x"]], 1)),
+        1,
+        {"expand": {"Tile": 0}, "split": {"Slice": 2, "GatherV2": 0}},
+    ),
+    "interleaved halves gather rows of the kernel": (
+        lambda c: _mlp(
+            tf.concat([c["x"], c["u"], _table("t", c["iid"]), _table("w", c["word"])], 1)
+        ),
+        1,
+        {"expand": {"Tile": 0}, "split": {"Slice": 0, "GatherV2": 2}},
+    ),
+    "batch norm": (lambda c: _after_batch_norm(c, False), 1, {"expand": {"Tile": 0}}),
+    "nested concats": (lambda c: _after_batch_norm(c, True), 1, {"expand": {"Tile": 0}}),
+    "a transposed kernel": (
+        lambda c: {
+            "score": tf.matmul(
+                tf.concat([c["u"], c["x"]], 1), variable("k", 3, 12), transpose_b=True
+            )
+        },
+        1,
+        {},
+    ),
+    "a sum over features": (lambda c: _summed(c, False), 1, {}),
+    "a sum that keeps its dimension": (lambda c: _summed(c, True), 1, {}),
+    "several products share the halves": (_several_products, 2, {"split": {"ConcatV2": 1}}),
+    "neighbours in a concat": (_neighbours, 0, {"expand": {"Tile": 2}}),
+    "stacked fields": (_stacked_fields, 0, {"expand": {"Tile": 1}}),
+    "a sum of linear weights": (
+        _linear_weights,
+        0,
+        {"expand": {"Tile": 0}, "split": {"AddN": 1, "AddV2": 1}},
+    ),
+    "two towers": (_two_towers, 0, {"expand": {"Tile": 0}, "user": {"MatMul": 2}}),
+    "towers multiplied as matrices": (_towers_as_matrices, 0, {"expand": {"Tile": 0}}),
+    "cross layers": (lambda c: _cross_layers(c, 1), 1, {"expand": {"Tile": 1}}),
+    "cross layers of full matrices": (
+        lambda c: _cross_layers(c, 24),
+        1,
+        {"expand": {"Tile": 1}},
+    ),
+    "sizes other than the number of rows": (
+        _sizes_of_inner_dimensions,
+        1,
+        {"user": {"Softmax": 1}},
+    ),
+    "a sparse look-up": (_sparse_lookup, 1, {"user": {"SparseSegmentSqrtN": 1}}),
+    "a cross of user and item": (_crossed, 0, {"expand": {"Tile": 1}}),
+    "ops that wait for the user": (_waiting_for_the_user, 0, {}),
+    "text": (_text, 1, {"expand": {"Tile": 0}, "user": {"StringSplitV2": 1}}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_users_ops_run_once(model: Any, name: str) -> None:
+    build, split, ops = CASES[name]
+    built = model(build, COLUMNS, USER)
+    built.check()
+    assert len(built.report.split_products) == split
+    for folder, counts in ops.items():
+        found = built.ops(folder)
+        assert {op: found.count(op) for op in counts} == counts, folder
+    assert all(len(shape) < 2 for shape in built.constant_shapes())
+
+
 @pytest.mark.parametrize("tensordot", [True, False])
 def test_attention_over_the_users_history_with_the_item_as_query(
     model: Any, tensordot: bool
@@ -238,22 +236,20 @@ def test_attention_over_the_users_history_with_the_item_as_query(
     built.check(rows=(11,))
     assert len(built.report.split_products) == 2
     assert "ResourceGather" in built.ops("user")
-    longest = [t.shape for t in built.report.frontier if t.how == "repeated" and len(t.shape) == 3]
-    assert not longest
+    assert not [t for t in built.report.frontier if t.how == "repeated" and len(t.shape) == 3]
 
 
-def test_sizes_other_than_the_number_of_rows_may_be_used(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        clicked = _table("clicks", c["clicked"])
-        depth = tf.cast(tf.shape(clicked)[-1], tf.float32)
-        weights = tf.nn.softmax(tf.matmul(clicked, clicked, transpose_b=True) / tf.sqrt(depth))
-        user = tf.reduce_sum(tf.matmul(weights, clicked), axis=1)
-        return _mlp(tf.concat([user, c["x"]], 1))
-
-    built = model(build, COLUMNS, USER)
+def test_no_kernel_is_gathered_beyond_the_limit(model: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(_products, "_MOST_GATHERED_BYTES", 100)
+    built = model(
+        lambda c: _mlp(tf.concat([c["x"], c["u"], _table("t", c["iid"])], 1)),
+        COLUMNS,
+        USER,
+    )
     built.check()
-    assert "Softmax" in built.ops("user")
-    assert not built.report.refused
+    assert not built.report.split_products
+    assert "interleave" in built.report.refused["MatMul"]
+    assert built.ops("expand").count("Tile") == 1
 
 
 def test_sequence_with_time_first_is_read_once(model: Any) -> None:
@@ -269,48 +265,6 @@ def test_sequence_with_time_first_is_read_once(model: Any) -> None:
     built.check()
     assert built.ops("user").count("Tanh") == 3
     assert [t.how for t in built.report.frontier if t.shape == (3, 1, 2)] == ["repeated"]
-
-
-def test_sparse_user_feature_is_looked_up_once(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        lengths = c["clicked/length"]
-        mask = tf.sequence_mask(lengths, tf.shape(c["clicked"])[1])
-        sparse = tf.SparseTensor(
-            tf.where(mask),
-            tf.math.floormod(tf.boolean_mask(c["clicked"], mask), 20),
-            tf.shape(c["clicked"], out_type=tf.int64),
-        )
-        clicked = tf.nn.safe_embedding_lookup_sparse(
-            variable("clicks", 20, 6), sparse, combiner="sqrtn"
-        )
-        return _mlp(tf.concat([clicked, c["x"]], 1))
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert "SparseSegmentSqrtN" in built.ops("user")
-    assert len(built.report.split_products) == 1
-    assert not built.report.refused
-
-
-def test_sparse_cross_of_user_and_item_keeps_the_item_side_exact(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        crossed = tf.strings.join([c["word"], tf.strings.as_string(c["iid"])], "_X_")
-        return _mlp(_table("crossed", crossed))
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert [(tensor.name, tensor.how) for tensor in built.report.frontier] == [
-        ("word:0", "repeated")
-    ]
-
-
-def test_ops_that_wait_for_the_users_side(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        with tf.control_dependencies([tf.nn.relu(c["u"])]):
-            kernel = tf.identity(variable("k", 6, 3))
-        return {"score": tf.matmul(c["x"], kernel)}
-
-    model(build, COLUMNS, USER).check()
 
 
 def test_nothing_is_done_to_the_columnar_signature(model: Any) -> None:
@@ -338,17 +292,3 @@ def test_no_candidate_gives_no_row(model: Any) -> None:
     columns = built.rows(1)
     columns |= {"x": np.zeros((0, 6), np.float32), "iid": np.zeros(0, np.int64)}
     assert built.run("columnar_late", columns)["score"].shape == (0, 1)
-
-
-def test_the_users_text_is_split_and_looked_up_once(model: Any) -> None:
-    def build(c: Columns) -> Columns:
-        words = tf.strings.split(tf.strings.lower(c["word"]))
-        ids = tf.strings.to_hash_bucket_fast(words.values, 20)
-        padded = words.with_values(ids).to_tensor(shape=[None, 4])
-        return _mlp(tf.concat([tf.reduce_sum(_table("text", padded), 1), c["x"]], 1))
-
-    built = model(build, COLUMNS, USER)
-    built.check()
-    assert {"StringSplitV2", "RaggedTensorToTensor"} <= set(built.ops("user"))
-    assert built.ops("expand").count("Tile") == 0
-    assert len(built.report.split_products) == 1
