@@ -1,11 +1,8 @@
 """The native server in the configurations in which rows could affect each other."""
 
 import json
-import shutil
-import threading
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from colcast.loadtest.measure.meters import publishing
@@ -66,26 +63,3 @@ def available(server: ServerProcess, name: str) -> list[str]:
     with urllib.request.urlopen(f"http://{server.rest_target}/v1/models/{name}") as answer:
         versions = json.load(answer)["model_version_status"]
     return [each["version"] for each in versions if each["state"] == "AVAILABLE"]
-
-
-@contextmanager
-def reloading(model: Exported, seconds: float) -> Iterator[None]:
-    """Publishes the model as a new version every `seconds` seconds; 0 for never."""
-    ended = threading.Event()
-
-    def publish() -> None:
-        while not ended.wait(seconds):
-            last = max(int(path.name) for path in model.base_path.iterdir() if path.name.isdigit())
-            copy = model.base_path / "copy"
-            shutil.copytree(model.base_path / str(last), copy)
-            copy.rename(model.base_path / str(last + 1))
-
-    thread = threading.Thread(target=publish)
-    if seconds:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        if seconds:
-            thread.join()

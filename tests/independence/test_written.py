@@ -18,10 +18,10 @@ from colcast.server import ServerProcess
 from ..models import RANKING, impure
 from ..server.metrics_page import Metrics
 from ..waiting import wait_until
-from .cases import Asked, cases_of
-from .conftest import ANSWERS, SHORT_SIZES, Models
-from .exported import Columns, Exported, Outputs, difference
-from .hammer import METHOD, THREADS, TOLERANCE, hammer
+from .cases import cases_of
+from .conftest import ANSWERS, SHORT_SIZES
+from .exported import Exported, difference
+from .hammer import METHOD, THREADS, hammer
 from .servers import available, serve
 
 EACH = max(40, ANSWERS // (THREADS * 8))  # requests per thread
@@ -178,44 +178,3 @@ def test_retrained_variables_score_as_the_retrained_model(
             if cases is old:
                 (tmp_path / "2").rename(after.base_path / "2")
                 wait_until(lambda: available(server, name) == ["2"])
-
-
-ROW_TO_USER = [0, 2, 1, 1, 2, 0, 2]
-
-
-def test_users_sent_to_the_pair_stage_are_scored_as_in_one_run_of_the_original(
-    group: Models, server: ServerProcess
-) -> None:
-    """Holds for any `users_per_run`, which limits only runs that the server plans itself."""
-    with grpc.insecure_channel(server.target) as channel:
-        predict = channel.unary_unary(METHOD)
-        for name, exported in group.items():
-            if name == "nan_in_item_price":  # the model's stages refuse NaN
-                continue
-            if "columnar_pair" in exported.record["independence"]:
-                asked = _draw(exported)
-                given = _by_stages(predict, exported, asked)
-                expected = exported.original().score(asked.rows)
-                assert difference(expected, given) <= TOLERANCE, name
-
-
-def _draw(exported: Exported) -> Asked:
-    random = np.random.default_rng(5)
-    rows = [exported.model.draw(random) for _ in ROW_TO_USER]
-    names = exported.user_features()
-    users = [{n: v for n, v in row.items() if n in names} for row in rows[:3]]
-    items = [{n: v for n, v in row.items() if n not in names} for row in rows]
-    return Asked(users, items, ROW_TO_USER, range(len(items)))
-
-
-def _by_stages(predict: Any, exported: Exported, asked: Asked) -> Outputs:
-    def run(signature: str, inputs: Columns) -> Outputs:
-        message = encode_predict_request(exported.model.name, signature, inputs)
-        return decode_predict_response(predict(message, timeout=60)).outputs
-
-    names = exported.user_features()
-    of_items = exported.columns(asked.items, set(exported.record["features"]) - names)
-    states = run("columnar_user", exported.columns(asked.users, names))
-    states |= run("columnar_item", of_items)
-    numbers = {"row_to_user": np.array(asked.row_to_user), "user_state/row": np.arange(3)}
-    return run("columnar_pair", states | numbers)

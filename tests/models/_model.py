@@ -1,12 +1,15 @@
 """Describes the models of the registry, and draws random rows for them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from .saving import serialized
 
 Row = dict[str, Any]  # feature -> list of values; a feature may be missing
 Spec = Mapping[str, Any]  # feature -> how tf.io.parse_example reads it
@@ -23,38 +26,12 @@ class Expected(StrEnum):
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model of the registry.
-
-    Attributes:
-      name: its name in the registry and on a server.
-      build: saves a version of the model into a folder; may take options.
-    """
-
-    name: str
-    build: Callable[..., None]
-
-
-@dataclass(frozen=True)
-class ServedModel(Model):
-    """A model that tests serve without an export.
-
-    Attributes:
-      columns: the inputs of its signatures, apart from states and indices.
-      shows: its purpose in tests.
-      domains: domain -> its columns, or patterns of them; all others are the items'.
-    """
-
-    columns: Sequence[str]
-    shows: str
-    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RankingModel(Model):
+class RankingModel:
     """A model that is exported, and what to expect from its export.
 
     Attributes:
+      name: its name in the registry and on a server.
+      build: saves a version of the model into a folder.
       spec: its features; for a model that takes tensors, the features from which they are made.
       expected: the verdict that the export must reach.
       why: the ops that cause this verdict.
@@ -67,9 +44,10 @@ class RankingModel(Model):
       own_length: for an independent model, the lists that must be equally long in one run,
           because a state has an entry per value, or a softmax weights padding.
       recorded: whether the export needs recorded rows, because it refuses generated ones.
-      slow: whether saving and exporting it takes more than five seconds.
     """
 
+    name: str
+    build: Callable[[Path], None]
     spec: Spec
     expected: Expected
     why: str
@@ -80,10 +58,14 @@ class RankingModel(Model):
     users_per_run: str = "many"
     own_length: Sequence[str] = ()
     recorded: bool = False
-    slow: bool = False
 
     def draw(self, random: Random) -> Row:
         return dict(self.row(random) if self.row else row_of(self.spec, random))
+
+    def examples(self, rows: int, seed: int) -> list[bytes]:
+        """Random rows as serialized tf.Examples."""
+        random = np.random.default_rng(seed)
+        return [serialized(self.draw(random)) for _ in range(rows)]
 
 
 def row_of(spec: Spec, random: Random) -> Row:
@@ -94,7 +76,7 @@ def row_of(spec: Spec, random: Random) -> Row:
             count = int(np.prod(feature.shape, dtype=int))
         else:
             count = int(random.integers(0, 7))
-        row[name] = values(name, feature.dtype, count, random)
+        row[name] = _values(feature.dtype, count, random)
     return row
 
 
@@ -102,7 +84,7 @@ COUNTRIES = [b"DE", b"FR", b"IT", b"LI", b"US"]
 RARE_COUNTRY = b"LI"  # no trial of an export contains it
 
 
-def values(name: str, dtype: Any, count: int, random: Random) -> list[Any]:
+def _values(dtype: Any, count: int, random: Random) -> list[Any]:
     if dtype == tf.int64:
         return random.integers(1, 64, count).tolist()
     if dtype == tf.string:

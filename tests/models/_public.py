@@ -4,9 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ._hostile import attended, dense, mask
 from ._model import Expected, Random, Row, row_of
-from ._weights import Features, Weights, written_model
+from ._weights import Features, Weights, dense, mask, written_model
 
 SPEC = {
     "user_id": tf.io.FixedLenFeature([], tf.int64),
@@ -14,21 +13,21 @@ SPEC = {
     "user_history": tf.io.VarLenFeature(tf.int64),
     "user_times": tf.io.VarLenFeature(tf.float32),  # as long as the history
     "user_query": tf.io.FixedLenFeature([], tf.string, b""),
+    "user_steps": tf.io.FixedLenFeature([6], tf.int64, [0] * 6),  # 0 behind the last one
     "user_seen": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
     "item_id": tf.io.FixedLenFeature([], tf.int64),
     "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
     "item_title": tf.io.FixedLenFeature([], tf.string, b""),
     "item_tags": tf.io.VarLenFeature(tf.int64),
-    "item_weights": tf.io.VarLenFeature(tf.float32),  # as long as the tags
     "item_shops": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int32),
 }
 _WORDS = [b"red shoes", b"a blue blue coat", b"hat", b"green"]
 
 
 def _row(random: Random) -> Row:
-    row = row_of(SPEC, random)
-    for name, like in (("user_times", "user_history"), ("item_weights", "item_tags")):
-        row[name] = (random.integers(1, 9, len(row[like])) / 4).tolist()
+    row, steps = row_of(SPEC, random), int(random.integers(0, 7))
+    row["user_times"] = (random.integers(1, 9, len(row["user_history"])) / 4).tolist()
+    row["user_steps"][steps:] = [0] * (6 - steps)
     texts = {name: [_WORDS[random.integers(4)]] for name in ("user_query", "item_title")}
     return row | texts
 
@@ -59,6 +58,15 @@ def _words(f: Features, w: Weights, name: str) -> Any:
     return total / tf.maximum(tf.reduce_sum(there, 1), 1.0)
 
 
+def _attended(steps: Any, there: Any, w: Weights) -> Any:
+    """Self-attention over steps [rows, length, width], then their masked mean."""
+    width = steps.shape[-1]
+    q, k, v = (tf.tensordot(steps, w(width, 8), 1) for _ in range(3))
+    fit = tf.matmul(q, k, transpose_b=True) / 3 + (1 - there[:, None]) * -1e9
+    seen = tf.matmul(tf.nn.softmax(fit), v) * there[..., None]
+    return tf.reduce_sum(seen, 1) / (tf.reduce_sum(there, 1, keepdims=True) + 1.0)
+
+
 def dlrm(f: Features, w: Weights) -> Any:
     fields = tf.concat([_fields(f, w), _pooled(f, w, "user_history", "sum")[:, None]], 1)
     products = tf.matmul(fields, fields, transpose_b=True)
@@ -84,25 +92,20 @@ def bst(f: Features, w: Weights) -> Any:
     item = w.table(f["item_id"])[:, None]
     steps = tf.concat([w.table(dense(f, "user_history")), item], 1)
     there = tf.concat([mask(f, "user_history"), tf.ones_like(item[..., 0])], 1)
-    return _mlp(tf.concat([attended(steps, there, w), _flat(f, w)], 1), w)
+    return _mlp(tf.concat([_attended(steps, there, w), _flat(f, w)], 1), w)
 
 
 def sasrec(f: Features, w: Weights) -> Any:
     keys = w.table(dense(f, "user_history"))
     keys += w(8, 8)[: tf.shape(keys)[1]]
-    return tf.reduce_sum(attended(keys, mask(f, "user_history"), w) * w.table(f["item_id"]), 1)
+    return tf.reduce_sum(_attended(keys, mask(f, "user_history"), w) * w.table(f["item_id"]), 1)
 
 
 def behaviour_sequence_with_times(f: Features, w: Weights) -> Any:
     steps = tf.concat(
         [w.table(dense(f, "user_history")), tf.math.log1p(dense(f, "user_times"))[..., None]], -1
     )
-    return _mlp(tf.concat([attended(steps, mask(f, "user_history"), w), _flat(f, w)], 1), w)
-
-
-def youtube(f: Features, w: Weights) -> Any:
-    user = tf.concat([_pooled(f, w, "user_history"), w.table(f["user_id"]), f["user_age"]], 1)
-    return tf.reduce_sum(w.dense(user, 8) * w.table(f["item_id"]), 1)
+    return _mlp(tf.concat([_attended(steps, mask(f, "user_history"), w), _flat(f, w)], 1), w)
 
 
 def two_tower_ragged(f: Features, w: Weights) -> Any:
@@ -112,27 +115,10 @@ def two_tower_ragged(f: Features, w: Weights) -> Any:
     return tf.reduce_sum(w.dense(user, 8) * w.dense(item, 8), 1)
 
 
-def neural_collaborative(f: Features, w: Weights) -> Any:
-    user, item = w.table(f["user_id"]), w.table(f["item_id"])
-    return _mlp(tf.concat([user * item, w.dense(tf.concat([user, item], 1))], 1), w)
-
-
 def wide_and_deep(f: Features, w: Weights) -> Any:
     crossed = tf.sparse.cross_hashed([f["item_tags"], f["user_query"][:, None]], 64)
     wide = tf.nn.safe_embedding_lookup_sparse(w(64, 1), crossed, combiner="sum")
     return wide + _mlp(tf.concat([_flat(f, w), _pooled(f, w, "item_tags", "sqrtn")], 1), w)
-
-
-def multi_task(f: Features, w: Weights) -> Any:
-    shared = w.dense(_flat(f, w))
-    return tf.concat([_mlp(shared, w) for _ in range(3)], 1)
-
-
-def deep_cross(f: Features, w: Weights) -> Any:
-    first = x = _flat(f, w)
-    for _ in range(2):
-        x = first * (x @ w(32, 32) + w(32)) + x
-    return _mlp(x, w)
 
 
 def deep_fm(f: Features, w: Weights) -> Any:
@@ -147,14 +133,6 @@ def compressed_interaction(f: Features, w: Weights) -> Any:
     return _mlp(tf.reduce_sum(tf.einsum("rpd,pk->rkd", pairs, w(16, 4)), 2), w)
 
 
-def bilinear_excitation(f: Features, w: Weights) -> Any:
-    fields = _fields(f, w)
-    weights = w.dense(w.dense(tf.reduce_mean(fields, 2), 2), 4)
-    scaled = fields * weights[..., None]
-    pairs = [scaled[:, i] @ w(8, 8) * scaled[:, j] for i in range(4) for j in range(i)]
-    return _mlp(tf.concat(pairs, 1), w)
-
-
 def mixture_of_experts(f: Features, w: Weights) -> Any:
     x = _flat(f, w)
     experts = tf.stack([w.dense(x, 8) for _ in range(3)], 1)
@@ -167,44 +145,82 @@ def text_ranker(f: Features, w: Weights) -> Any:
     return _mlp(tf.concat([query, title, query * title], 1), w)
 
 
-def weighted_columns(f: Features, w: Weights) -> Any:
-    tags = f["item_tags"]
-    weights = tf.SparseTensor(tags.indices, f["item_weights"].values, tags.dense_shape)
-    vectors = [
-        tf.nn.safe_embedding_lookup_sparse(w(64, 8), tags, weights, combiner=combiner)
-        for combiner in ("sum", "mean", "sqrtn")
-    ]
-    return _mlp(tf.concat([*vectors, _flat(f, w)], 1), w)
+def fixed_length_transformer(f: Features, w: Weights) -> Any:
+    there = tf.cast(tf.sequence_mask(tf.math.count_nonzero(f["user_steps"], 1), 6), tf.float32)
+    there = tf.concat([there, tf.ones_like(there[:, :1])], 1)
+    item = w.table(f["item_id"])
+    steps = tf.concat([w.table(f["user_steps"]), item[:, None]], 1) + w(7, 8)
+    return w.score(_attended(steps, there, w), item, f["item_price"])
 
 
-def short_lists(f: Features, w: Weights) -> Any:
-    rows = tf.shape(f["item_id"], tf.int64)[0]
-    last = tf.sparse.slice(f["user_history"], [0, 0], [rows, 3])
-    return _mlp(tf.concat([tf.nn.safe_embedding_lookup_sparse(w(64, 8), last), _flat(f, w)], 1), w)
+def map_over_rows(f: Features, w: Weights) -> Any:
+    def of_row(row: Any) -> Any:
+        price, item = row
+        return tf.cond(price[0] > 0, lambda: item * price[1], lambda: tf.nn.relu(item))
+
+    rows = f["item_price"], w.table(f["item_id"])
+    mapped = tf.map_fn(of_row, rows, fn_output_signature=tf.float32)
+    return w.score(w.table(f["user_id"]), tf.ensure_shape(mapped, [None, 8]))
+
+
+def between_both(f: Features, w: Weights) -> Any:
+    """NaN for some pairs of user and item."""
+    far = tf.sqrt(f["user_age"] - f["item_price"])
+    return w.score(w.table(f["user_id"]), w.table(f["item_id"]), far)
+
+
+def mean_of_nothing(f: Features, w: Weights) -> Any:
+    """The mean as GlobalAveragePooling1D computes it: NaN for an empty list."""
+    there = mask(f, "user_history")[:, :, None]
+    total = tf.reduce_sum(w.table(dense(f, "user_history")) * there, 1)
+    return w.score(total / tf.reduce_sum(there, 1), w.table(f["item_id"]), f["item_price"])
+
+
+def price(f: Features, w: Weights) -> Any:
+    return w.score(w.table(f["user_id"]), w.table(f["item_id"]), f["item_price"])
+
+
+def log_price(f: Features, w: Weights) -> Any:
+    return price({**f, "item_price": tf.math.log1p(f["item_price"])}, w)
+
+
+HISTORY = {"own_length": ("user_history",)}
+
+
+def _row_with_nan(random: Random) -> Row:
+    row = _row(random)
+    return row | ({"item_price": [float("nan")] * 2} if random.random() < 0.1 else {})
 
 
 MODELS = [
-    written_model(
-        f"public_{score.__name__}", score, SPEC, "a public model", row=_row, recorded=True, **more
+    written_model(f"public_{score.__name__}", score, SPEC, why, row=_row, recorded=True, **more)
+    for score, why, more in (
+        (dlrm, "boolean_mask of a triangle", {}),
+        (din, "attention without a softmax", HISTORY),
+        (bst, "the item behind the user's list", HISTORY),
+        (sasrec, "weights cut to the longest list", HISTORY),
+        (
+            behaviour_sequence_with_times,
+            "two lists side by side",
+            {"own_length": ("user_history", "user_times")},
+        ),
+        (two_tower_ragged, "means of ragged lists", {}),
+        (wide_and_deep, "crossed lists", {"own_length": ("item_tags",)}),
+        (deep_fm, "sums over fields", {}),
+        (compressed_interaction, "einsum over fields", {}),
+        (mixture_of_experts, "gates", {}),
+        # The number of words is no column.
+        (text_ranker, "as many words as the longest text", {"expected": Expected.LENGTH}),
+        (fixed_length_transformer, "a list of one length for all", {}),
+        (map_over_rows, "a branch on each row", {"expected": Expected.REFUSED}),
     )
-    for score, more in (
-        (dlrm, {}),
-        (din, {"own_length": ("user_history",)}),
-        (bst, {"own_length": ("user_history",)}),
-        (sasrec, {"own_length": ("user_history",)}),
-        (behaviour_sequence_with_times, {"own_length": ("user_history", "user_times")}),
-        (youtube, {}),
-        (two_tower_ragged, {}),
-        (neural_collaborative, {}),
-        (wide_and_deep, {"own_length": ("item_tags",)}),
-        (multi_task, {}),
-        (deep_cross, {}),
-        (deep_fm, {}),
-        (compressed_interaction, {}),
-        (bilinear_excitation, {}),
-        (mixture_of_experts, {}),
-        (text_ranker, {"expected": Expected.LENGTH}),  # the number of words is no column
-        (weighted_columns, {"expected": Expected.REFUSED}),
-        (short_lists, {"own_length": ("user_history",)}),
+]
+MODELS += [
+    written_model(name, score, SPEC, why, **more)
+    for name, score, why, more in (
+        ("nan_log1p", log_price, "each row its own, some NaN inside", {"row": _row}),
+        ("nan_mean_of_nothing", mean_of_nothing, "a user's empty list", {"row": _row, **HISTORY}),
+        ("nan_between_both", between_both, "of user and item together", {"row": _row}),
+        ("nan_in_item_price", price, "sent by a client", {"row": _row_with_nan}),
     )
 ]

@@ -8,20 +8,18 @@ from typing import Any
 import tensorflow as tf
 
 from . import dependent_model, impure, movies, shops, stages_model, tf1
-from ._model import ServedModel
 from .saving import save_version
 
 TOTALS_WIDTH = 1000  # `totals` has this many values per row
 _Columns = Mapping[str, tf.TensorSpec]
+Build = Callable[..., None]
 
 
 def _columns(**inputs: tuple[tf.DType, list[int | None]]) -> _Columns:
     return {name: tf.TensorSpec(shape, dtype, name) for name, (dtype, shape) in inputs.items()}
 
 
-def _functions(
-    name: str, shows: str, **signatures: tuple[Callable[..., Any], _Columns]
-) -> ServedModel:
+def _functions(**signatures: tuple[Callable[..., Any], _Columns]) -> Build:
     """A model whose signatures are functions of columns; build options go to every function."""
 
     def build(folder: Path, **options: Any) -> None:
@@ -31,8 +29,7 @@ def _functions(
         }
         save_version(folder, tf.Module(), made)
 
-    inputs = dict.fromkeys(one for _, columns in signatures.values() for one in columns)
-    return ServedModel(name, build, tuple(inputs), shows)
+    return build
 
 
 def _zeros(count: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -101,90 +98,41 @@ def _build_ranker(folder: Path, weight: float = 1.0, waits: bool = False) -> Non
     save_version(folder, module, signatures)
 
 
-MODELS = [
-    ServedModel(
-        "ranker",
-        _build_ranker,
-        tuple(_RANKED),
-        "score = 100 * weight * user + item, weight a variable; tag joins the two names",
-        {"user": ("user", "user_name")},
-    ),
-    _functions("weighted", "score = weight * x", serving_default=(_weighted, _X)),
-    _functions(
-        "zeros",
-        "an answer as long as one likes, for a request of a few bytes",
-        serving_default=(_zeros, _columns(count=(tf.int64, []))),
-    ),
-    _functions(
-        "every_family",
-        "an input of each family of dtypes; the outputs tell how many rows arrived",
+MODELS: dict[str, Build] = {
+    # score = 100 * weight * user + item, weight a variable; tag joins the two names
+    "ranker": _build_ranker,
+    # score = weight * x
+    "weighted": _functions(serving_default=(_weighted, _X)),
+    # an answer as long as one likes, for a request of a few bytes
+    "zeros": _functions(serving_default=(_zeros, _columns(count=(tf.int64, [])))),
+    # an input of each family of dtypes; the outputs tell how many rows arrived
+    "every_family": _functions(
         serving_default=(
             _every_family,
             _columns(age=(tf.int64, [None]), pair=(tf.float32, [None, 2]), title=_STRINGS)
             | _columns(seen=(tf.bool, [None])),
         ),
     ),
-    _functions(
-        "totals",
-        "rows of each family added up: answers are much smaller than requests",
-        **{
-            name: (_total, _columns(x=(dtype, [None, TOTALS_WIDTH])))
-            for name, dtype in {
-                "floats": tf.float32,
-                "integers": tf.int64,
-                "texts": tf.string,
-            }.items()
-        },
+    # rows of each family added up: answers are much smaller than requests
+    "totals": _functions(
+        floats=(_total, _columns(x=(tf.float32, [None, TOTALS_WIDTH]))),
+        integers=(_total, _columns(x=(tf.int64, [None, TOTALS_WIDTH]))),
+        texts=(_total, _columns(x=(tf.string, [None, TOTALS_WIDTH]))),
     ),
-    _functions(
-        "slow",
-        "x after so many milliseconds, without a processor",
-        serving_default=(_slow, _X),
-        columnar=(_slow, _X),
-    ),
-    _functions(
-        "gated",
-        "x, once its gate is open if it waits: rows that nobody knows to be independent",
-        serving_default=(_gated, _columns(path=(tf.string, []), x=_FLOATS)),
-    ),
-    ServedModel(
-        "parameters",
-        tf1.save_parameters,
-        tf1.PARAMETERS,
-        "parameters of unknown rank as TensorFlow 1 has them, in conditions and in products",
-    ),
-    ServedModel(
-        "unsaved",
-        tf1.save_unsaved,
-        ("x",),
-        "score = 3 * x; its variable is in no checkpoint, or not in the one there is",
-    ),
-    ServedModel(
-        "stages",
-        stages_model.save,
-        stages_model.COLUMNS,
-        "stages by hand, of lists, strings and a feature of the candidate",
-        stages_model.DOMAINS,
-    ),
-    ServedModel(
-        "dependent",
-        dependent_model.save,
-        ("user", "item", "history", "history/length", "seen", "seen/length"),
-        "rows that depend on each other, in each signature in another way",
-        {"user": ("user",)},
-    ),
-    ServedModel(
-        "movies",
-        movies.save,
-        ("examples", *movies.COLUMNS),
-        "one formula from tf.Examples, columns, and columns whose user has one row",
-        {"user": ("age", "city", "history")},
-    ),
-    ServedModel(
-        "shops",
-        shops.save,
-        ("examples",),
-        "tf.Examples with features and a layer for each of four domains",
-        {domain: (f"{domain}_*",) for domain in shops.DOMAINS},
-    ),
-]
+    # x after so many milliseconds, without a processor
+    "slow": _functions(serving_default=(_slow, _X), columnar=(_slow, _X)),
+    # x, once its gate is open if it waits: rows that nobody knows to be independent
+    "gated": _functions(serving_default=(_gated, _columns(path=(tf.string, []), x=_FLOATS))),
+    # parameters of unknown rank as TensorFlow 1 has them, in conditions and in products
+    "parameters": tf1.save_parameters,
+    # score = 3 * x; its variable is in no checkpoint, or not in the one there is
+    "unsaved": tf1.save_unsaved,
+    # stages by hand, of lists, strings and a feature of the candidate
+    "stages": stages_model.save,
+    # rows that depend on each other, in each signature in another way
+    "dependent": dependent_model.save,
+    # one formula from tf.Examples, columns, and columns whose user has one row
+    "movies": movies.save,
+    # tf.Examples with features and a layer for each of four domains
+    "shops": shops.save,
+}

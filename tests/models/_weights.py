@@ -76,17 +76,14 @@ class Weights(tf.Module):
 
 Score = Callable[[Features, Weights], Any]
 
-SPEC = {
-    "user_id": tf.io.FixedLenFeature([], tf.int64),
-    "user_age": tf.io.FixedLenFeature([2], tf.float32, [30.0, 1.0]),
-    "item_id": tf.io.FixedLenFeature([], tf.int64),
-    "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
-}
-HISTORY = {
-    "user_history": tf.io.VarLenFeature(tf.int64),
-    "item_id": tf.io.FixedLenFeature([], tf.int64),
-    "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
-}
+
+def dense(f: Features, name: str, fill: Any = None) -> Any:
+    return tf.sparse.to_dense(f[name], fill)
+
+
+def mask(f: Features, name: str) -> Any:
+    """1 where a list has a value."""
+    return tf.cast(dense(f, name, -1) >= 0, tf.float32)
 
 
 def _save(spec: Any, score: Score, folder: Path) -> None:

@@ -1,40 +1,20 @@
-"""A dozen small models that parse tf.Examples, each with a different feature, graph or API."""
+"""Small models that parse tf.Examples, each with a different feature, graph or API."""
 
-import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from .saving import save_graph, save_parser, serialized
+from ._model import Expected, RankingModel
+from .saving import save_graph, save_parser
 
 v1 = tf.compat.v1
 Random = np.random.Generator
 Spec = Mapping[str, Any]
 WORDS = [b"red", b"green", b"blue", b"unheard of", "größe".encode(), b""]
-
-
-@dataclasses.dataclass(frozen=True)
-class Model:
-    """A model to be converted.
-
-    Attributes:
-        build: saves it into a folder, with signature `serving_default`.
-        spec: the features it parses.
-        row: draws one row's features; None to draw them from the spec.
-    """
-
-    build: Callable[[Path], None]
-    spec: Spec
-    row: Callable[[Random], Mapping[str, list[Any]]] | None = None
-
-    def examples(self, rows: int, seed: int = 0) -> list[bytes]:
-        """Random rows, in which features may be missing or empty where the model allows it."""
-        random = np.random.default_rng(seed)
-        draw = self.row or (lambda random: row_of(self.spec, random))
-        return [serialized(draw(random)) for _ in range(rows)]
 
 
 def row_of(spec: Spec, random: Random) -> dict[str, list[Any]]:
@@ -299,36 +279,6 @@ KERAS = {
 }
 
 
-def keras_functional() -> tf.keras.Model:
-    """A Keras functional model: preprocessing layers, then a small dense network."""
-    layers = tf.keras.layers
-    color = tf.keras.Input([1], name="color", dtype="string")
-    number = tf.keras.Input([1], name="id", dtype="int64")
-    price = tf.keras.Input([1], name="price")
-    one_hot = layers.StringLookup(vocabulary=["red", "green"], output_mode="one_hot")(color)
-    bucket = layers.Embedding(10, 4)(layers.Hashing(10)(number))
-    edges = layers.Embedding(4, 4)(layers.Discretization([-1.0, 0.0, 1.0])(price))
-    normal = layers.Normalization(mean=0.2, variance=2.0)(price)
-    flat = [one_hot, layers.Flatten()(bucket), layers.Flatten()(edges), normal]
-    hidden = layers.Dense(8, activation="relu")(layers.Concatenate()(flat))
-    output = layers.Dense(1, activation="sigmoid")(layers.BatchNormalization()(hidden))
-    return tf.keras.Model({"color": color, "id": number, "price": price}, output)
-
-
-def build_keras_functional(folder: Path) -> None:
-    """Exports the model as a Keras ExportArchive."""
-    tf.keras.utils.set_random_seed(0)
-    model = keras_functional()
-    archive = tf.keras.export.ExportArchive()
-    archive.track(model)
-    archive.add_endpoint(
-        "serving_default",
-        lambda examples: model(tf.io.parse_example(examples, KERAS)),
-        input_signature=[tf.TensorSpec([None], tf.string, name="examples")],
-    )
-    archive.write_out(str(folder), verbose=False)
-
-
 class TwoTowers(tf.keras.Model):
     """A subclassed model that parses, preprocesses and scores."""
 
@@ -344,7 +294,7 @@ class TwoTowers(tf.keras.Model):
         return tf.reduce_sum(user * self.item(features["id"]), [1, 2]) + features["price"][:, 0]
 
 
-def build_keras_subclass(folder: Path) -> None:
+def build_keras(folder: Path) -> None:
     """Saves the model with a signature that parses tf.Examples."""
     tf.keras.utils.set_random_seed(0)
     model = TwoTowers()
@@ -430,16 +380,28 @@ def _flat_graph(session: Any, folder: Path) -> None:
     )
 
 
-MODELS = {
-    "nested_functions": Model(build_nested, NESTED),
-    "vocabulary_file_and_table": Model(build_table, TABLE),
-    "sparse_combiners": Model(build_combiners, COMBINERS, combiners_row),
-    "ragged_partitions": Model(build_ragged, RAGGED, ragged_row),
-    "pairs": Model(build_pairs, PAIRS, pairs_row),
-    "branch_and_loop": Model(build_control_flow, CONTROL),
-    "decode_proto": Model(build_decode_proto, PROTO, proto_row),
-    "keras_functional": Model(build_keras_functional, KERAS),
-    "keras_subclass": Model(build_keras_subclass, KERAS),
-    "sequence_recurrent": Model(build_recurrent, SEQUENCE),
-    "flat_graph": Model(build_flat_graph, FLAT),
-}
+def _model(
+    name: str, build: Callable[[Path], None], spec: Spec, user: str, expected: Expected, **more: Any
+) -> RankingModel:
+    why = (build.__doc__ or "").splitlines()[0]
+    more.setdefault("row", partial(row_of, spec))
+    return RankingModel(f"export_{name}", build, spec, expected, why, (user,), **more)
+
+
+INDEPENDENT, INTERACTING, REFUSED = Expected.INDEPENDENT, Expected.INTERACTING, Expected.REFUSED
+PAIRS_MODEL = _model("pairs", build_pairs, PAIRS, "user_*", REFUSED, row=pairs_row, recorded=True)
+MODELS = [
+    _model("nested_functions", build_nested, NESTED, "age", INDEPENDENT),
+    _model("vocabulary_file_and_table", build_table, TABLE, "colors", INDEPENDENT),
+    _model("sparse_combiners", build_combiners, COMBINERS, "ids", REFUSED, row=combiners_row),
+    # A request's own splits may reach into the values of the next row.
+    _model("ragged_partitions", build_ragged, RAGGED, "ids", INTERACTING, row=ragged_row),
+    _model("branch_and_loop", build_control_flow, CONTROL, "steps", INTERACTING),
+    _model("keras_subclass", build_keras, KERAS, "color", INDEPENDENT, users_per_run="one"),
+    _model("sequence_recurrent", build_recurrent, SEQUENCE, "history", Expected.LENGTH),
+    _model("flat_graph", build_flat_graph, FLAT, "id", INTERACTING),
+]
+NOT_RANKED = [
+    _model("decode_proto", build_decode_proto, PROTO, "*", INDEPENDENT, row=proto_row),
+    PAIRS_MODEL,
+]

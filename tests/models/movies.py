@@ -5,13 +5,16 @@ tf.Examples, from columns, and from columns with the user as one row. `brief` an
 another score from some item features, `brief` from tf.Examples and `slim` from columns.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 from colcast.zoo.saving import independent, with_record
-from tensorflow.core.protobuf import saved_model_pb2
 
+from .saving import save_graph
+
+v1 = tf.compat.v1
 _EXAMPLE = {
     "age": tf.io.FixedLenFeature([], tf.int64),
     "city": tf.io.FixedLenFeature([], tf.string),
@@ -51,72 +54,55 @@ def _from_examples(examples: Any) -> dict[str, Any]:
     return _scores(parsed)
 
 
-def _specs(late: bool) -> dict[str, Any]:
-    user, item = 1 if late else None, None
-    return {
-        "age": tf.TensorSpec([user], tf.int64, "age"),
-        "city": tf.TensorSpec([user], tf.string, "city"),
-        "history": tf.TensorSpec([user, None], tf.int64, "history"),
-        "history/length": tf.TensorSpec([user], tf.int64, "history/length"),
-        "movie": tf.TensorSpec([item], tf.int64, "movie"),
-        "year": tf.TensorSpec([item], tf.float32, "year"),
-        "genres": tf.TensorSpec([item, None], tf.string, "genres"),
-        "genres/length": tf.TensorSpec([item], tf.int64, "genres/length"),
-        "vector": tf.TensorSpec([item, 3], tf.float32, "vector"),
-    }
+_COLUMNS = {
+    "age": (tf.int64, []),
+    "city": (tf.string, []),
+    "history": (tf.int64, [None]),
+    "history/length": (tf.int64, []),
+    "movie": (tf.int64, []),
+    "year": (tf.float32, []),
+    "genres": (tf.string, [None]),
+    "genres/length": (tf.int64, []),
+    "vector": (tf.float32, [3]),
+}
+COLUMNS = tuple(_COLUMNS)
+_USER = ("age", "city", "history", "history/length")
 
 
-COLUMNS = tuple(_specs(late=False))
-
-
-def _columnar(late: bool) -> Any:
-    specs = _specs(late)
-    names = list(specs)
-    flat = [tf.TensorSpec(s.shape, s.dtype, n.replace("/", "_")) for n, s in specs.items()]
-    function = tf.function(lambda *values: _scores(dict(zip(names, values, strict=True))))
-    return function.get_concrete_function(*flat)
+def _of_columns(name: str, score: Any, columns: Iterable[str], users: int | None = None) -> Any:
+    """A signature of columns; like the exporter's, it has the default of `year`."""
+    placeholders = {}
+    for column in columns:
+        dtype, inner = _COLUMNS[column]
+        shape = [users if column in _USER else None, *inner]
+        placeholders[column] = v1.placeholder(dtype, shape, f"{name}/{column}")
+    signature = v1.saved_model.predict_signature_def(placeholders, score(placeholders))
+    if name != "slim":
+        signature.defaults["year"].CopyFrom(tf.make_tensor_proto([1990.0], tf.float32))
+    return signature
 
 
 def _brief(parsed: dict[str, Any]) -> dict[str, Any]:
     return {"brief": parsed["year"] / tf.reduce_sum(parsed["vector"], 1)}
 
 
-def _brief_from_examples(examples: Any) -> dict[str, Any]:
-    return _brief(tf.io.parse_example(examples, {n: _EXAMPLE[n] for n in ("year", "vector")}))
-
-
-def _slim() -> Any:
-    specs = _specs(late=False)
-    function = tf.function(lambda year, vector: _brief({"year": year, "vector": vector}))
-    return function.get_concrete_function(specs["year"], specs["vector"])
-
-
 def save(path: Path) -> None:
-    module = tf.Module()
-    examples = tf.TensorSpec([None], tf.string, "examples")
-    signatures = {"serving_default": tf.function(_from_examples).get_concrete_function(examples)}
-    signatures["brief"] = tf.function(_brief_from_examples).get_concrete_function(examples)
-    signatures["slim"] = _slim()
-    signatures["columnar"] = _columnar(late=False)
-    signatures["columnar_late"] = _columnar(late=True)
-    tf.saved_model.save(module, str(path), signatures)
-    _finish(path / "saved_model.pb")
+    with tf.Graph().as_default(), v1.Session() as session:
+        examples = {"examples": v1.placeholder(tf.string, [None], "examples")}
+        few = {name: _EXAMPLE[name] for name in ("year", "vector")}
+        brief = _brief(tf.io.parse_example(examples["examples"], few))
+        parsed = _from_examples(examples["examples"])
+        signatures = {
+            "serving_default": v1.saved_model.predict_signature_def(examples, parsed),
+            "brief": v1.saved_model.predict_signature_def(examples, brief),
+            "slim": _of_columns("slim", _brief, few),
+            "columnar": _of_columns("columnar", _scores, COLUMNS),
+            "columnar_late": _of_columns("columnar_late", _scores, COLUMNS, users=1),
+        }
+        save_graph(path, session, signatures)
     record = {
         "source_input": None,
         "late": {"signature": "columnar_late"},
         "independence": independent("columnar", "columnar_late"),
     }
     with_record(path, {"columnar": record})
-
-
-def _finish(file: Path) -> None:
-    """Renames inputs to names with a slash, and sets the default of `year`, like the exporter."""
-    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
-    for name, signature in model.meta_graphs[0].signature_def.items():
-        if not name.startswith("columnar"):
-            continue
-        for key in ("history", "genres"):
-            signature.inputs[f"{key}/length"].CopyFrom(signature.inputs[f"{key}_length"])
-            del signature.inputs[f"{key}_length"]
-        signature.defaults["year"].CopyFrom(tf.make_tensor_proto([1990.0], tf.float32))
-    file.write_bytes(model.SerializeToString())

@@ -29,28 +29,6 @@ def functional(folder: Path) -> None:
     model.export(str(folder), verbose=False)
 
 
-def preprocessing(folder: Path) -> None:
-    """Preprocessing layers in the model: StringLookup, Normalization, Hashing, Discretization."""
-    tf.keras.utils.set_random_seed(2)
-    country = tf.keras.Input([1], name="user_country", dtype="string")
-    age = tf.keras.Input([1], name="user_age")
-    number = tf.keras.Input([1], name="item_id", dtype="int64")
-    price = tf.keras.Input([1], name="price")
-    normal = layers.Normalization(mean=[35.0], variance=[100.0])
-    places = layers.StringLookup(vocabulary=["red", "green", "blue"])
-    features = [
-        layers.Flatten()(layers.Embedding(5, 8)(places(country))),
-        normal(age),
-        layers.Flatten()(layers.Embedding(20, 8)(layers.Hashing(20)(number))),
-        layers.CategoryEncoding(4, "one_hot")(layers.Discretization([0.0, 1.0, 2.0])(price)),
-        price,
-    ]
-    hidden = layers.Dense(32, activation="relu")(layers.Concatenate()(features))
-    scores = layers.Dense(1, name="scores")(layers.BatchNormalization()(hidden))
-    model = tf.keras.Model([country, age, number, price], scores)
-    model.export(str(folder), verbose=False)
-
-
 def archive(folder: Path) -> None:
     """An ExportArchive with two endpoints; `rank` is not the default one."""
     tf.keras.utils.set_random_seed(3)
@@ -104,7 +82,6 @@ def module(folder: Path) -> None:
 
 MODELS: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "functional": (functional, "serving_default"),
-    "preprocessing": (preprocessing, "serving_default"),
     "archive": (archive, "rank"),
     "module": (module, "serving_default"),
 }
@@ -124,12 +101,6 @@ def request(name: str, rows: int, seed: int = 0) -> Columns:
             "user_history": random.integers(0, 50, (1, 5)),
             "item": random.integers(0, 40, rows).astype(np.int32),
             "price": normal(rows, 3),
-        },
-        "preprocessing": lambda: {
-            "user_country": random.choice(WORDS, (1, 1)),
-            "user_age": 30 * normal(1, 1),
-            "item_id": random.integers(0, 1 << 40, (rows, 1)),
-            "price": normal(rows, 1),
         },
         "archive": lambda: {"user_vector": normal(1, 3), "item_vector": normal(rows, 4)},
         "module": lambda: {

@@ -8,7 +8,6 @@ import tensorflow as tf
 from .saving import save_graph
 
 v1 = tf.compat.v1
-PARAMETERS = ("x", "keep", "training", "branch", "times")
 
 
 def save_parameters(folder: Path) -> None:
