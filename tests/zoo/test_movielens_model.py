@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.zoo.examples import serialize, serialize_request
+from colcast.zoo.examples import serialize
 from colcast.zoo.movielens import train
-from colcast.zoo.movielens.data import Movie, MovieLens, Rating, User, load, parse
+from colcast.zoo.movielens.data import Movie, MovieLens, Rating, load, parse
 from colcast.zoo.movielens.features import (
-    HISTORY_LENGTH,
     Candidates,
-    FeatureStore,
     Impression,
     RankingRequest,
     replay,
@@ -44,13 +42,6 @@ def score(trained: tuple[Any, train.TrainingReport]) -> Scorer:
 
 def test_it_ranks_better_than_a_linear_model(trained: tuple[Any, train.TrainingReport]):
     assert trained[1].auc > 0.785
-
-
-def test_scores_are_one_probability_a_row(score: Scorer, request_405: RankingRequest):
-    scores = score(serialize_request(request_405.user_row, request_405.items))
-    assert scores.shape == (945,)
-    assert ((scores > 0) & (scores < 1)).all()
-    assert scores.std() > 0.01
 
 
 def test_the_area_under_the_curve_counts_ties_as_half():
@@ -136,13 +127,6 @@ def test_no_training_row_depends_on_a_held_out_label(tiny: MovieLens):
     assert training == changed
 
 
-def test_history_is_bounded():
-    store = FeatureStore()
-    for n in range(HISTORY_LENGTH + 5):
-        store.add(Rating(user=1, movie=n, stars=5.0, time=n))
-    assert list(store._liked[1]) == list(range(HISTORY_LENGTH + 4, 4, -1))
-
-
 def test_candidates_are_the_movies_not_rated_yet(tiny: MovieLens):
     request = Candidates(tiny).of(2)
     assert [movie.id for movie in request.movies] == [2, 3, 4, 5]
@@ -157,17 +141,6 @@ RATINGS = "user_id:token\titem_id:token\trating:float\ttimestamp:float\n"
 
 def movie(line: str) -> Movie:
     return next(iter(parse(USERS, MOVIES + line, RATINGS).movies.values()))
-
-
-def test_tables_become_records():
-    data = parse(
-        USERS + "1\t24\tM\ttechnician\t85711\n",
-        MOVIES + "2\tGoldenEye\t1995\tAction Adventure\n",
-        RATINGS + "1\t2\t3\t881250949\n",
-    )
-    assert data.users == {1: User(1, 24, "M", "technician", "85711")}
-    assert data.movies == {2: Movie(2, "GoldenEye", 1995, ("Action", "Adventure"))}
-    assert data.ratings == [Rating(1, 2, 3.0, 881250949)]
 
 
 @pytest.mark.parametrize(

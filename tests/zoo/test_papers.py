@@ -60,25 +60,6 @@ def test_requests_repeat_with_the_seed_and_hold_every_feature(name: str):
     assert (user, items) != paper.request(3, seed=2, scale=TINY)
 
 
-def test_ncf_multiplies_embeddings_where_a_sum_would_not_do():
-    """If all values of a user are zero, a product hides the item; a sum would not."""
-    network = network_of("ncf")
-    tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
-    of_user = [table for table in tables if table.embeddings.shape[0] == 140]
-    product = next(x for x in network.layers if isinstance(x, tf.keras.layers.Multiply))
-    multiplied = tf.keras.Model(network.input, product.output)
-    ids = {"user_id": tf.constant([3, 3]), "item_id": tf.constant([1, 2])}
-    kept = [table.embeddings.numpy() for table in of_user]
-    try:
-        assert np.ptp(multiplied(ids), axis=0).max() > 0
-        for table in of_user:
-            table.embeddings.assign(tf.zeros_like(table.embeddings))
-        assert np.abs(multiplied(ids)).max() == 0
-    finally:
-        for table, values in zip(of_user, kept, strict=True):
-            table.embeddings.assign(values)
-
-
 def din(behaviours: list[int], items: list[int]) -> np.ndarray:
     rows = len(items)
     return score(
@@ -121,28 +102,6 @@ def test_dien_sees_the_order_of_behaviours():
 def test_dien_lets_the_candidate_gate_the_behaviours():
     effect = dien([5, 9, 7], [1, 2]) - dien([5, 9, 8], [1, 2])
     assert abs(effect[0] - effect[1]) > 1e-6
-
-
-def test_dien_is_not_moved_by_padding():
-    """Padding gets no attention, whatever its id, so it leaves the state unchanged."""
-    network = network_of("dien")
-    columns = {
-        "user_id": tf.constant([1]),
-        "user_behaviours": tf.constant([[5, 9] + [0] * 38]),
-        "item_id": tf.constant([1]),
-        "user_context": tf.constant([2]),
-    }
-    before = network(columns)["score"].numpy()
-    tables = [layer for layer in network.layers if isinstance(layer, tf.keras.layers.Embedding)]
-    history = next(t for t in tables if t.input.name == "user_behaviours")
-    kept = history.embeddings.numpy()
-    changed = kept.copy()
-    changed[0] += 1.0
-    try:
-        history.embeddings.assign(changed)
-        np.testing.assert_allclose(network(columns)["score"].numpy(), before, rtol=1e-5)
-    finally:
-        history.embeddings.assign(kept)
 
 
 @pytest.mark.parametrize("name", ["ncf", "din"])

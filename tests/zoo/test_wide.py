@@ -32,20 +32,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wide.ensure(SMALL, tmp_path_factory.mktemp("zoo"))
 
 
-def test_features_take_the_three_dtypes_in_turn():
-    dtypes = wide.WIDE.dtypes
-    assert len(dtypes) == 210
-    assert [dtypes[f"user_{n:03}"] for n in range(4)] == [
-        tf.int64, tf.float32, tf.string, tf.int64,
-    ]  # fmt: skip
-    assert sum(name.startswith("item_") for name in dtypes) == 60
-
-
-def test_weights_are_the_same_every_time(small: Path, tmp_path: Path):
-    again = wide.ensure(SMALL, tmp_path)
-    np.testing.assert_array_equal(scores(small, examples(1)), scores(again, examples(1)))
-
-
 def test_every_feature_affects_the_score(small: Path):
     user, items = next(wide.requests(SMALL, 1, seed=1))
     row = {**user, **items[0]}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from colcast.client import AsyncTextClient, InputError, TextClient
+from colcast.client import AsyncTextClient, TextClient
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
 
@@ -78,14 +78,6 @@ async def test_the_asyncio_client_ranks_the_same(address, expected):
     async with AsyncTextClient(address, "reranker") as client:
         ranking = await client.rank(QUERY, TITLES)
     np.testing.assert_allclose(ranking.scores, expected(QUERY, TITLES), atol=1e-5)
-
-
-def test_titles_must_be_a_list():
-    with (
-        TextClient("127.0.0.1:1", "nobody") as client,
-        pytest.raises(InputError, match="titles must be a list of texts, got 'one title'"),
-    ):
-        client.rank(QUERY, "one title")
 
 
 PAIRS = [(f"oil story {number}", f"oil {number}") for number in range(50)]

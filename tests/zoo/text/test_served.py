@@ -114,30 +114,21 @@ def test_no_texts_have_no_vectors_of_the_models_width(client):
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("call", "message"),
     [
-        ("one text", "texts must be a list of texts, got 'one text'"),
-        (None, "texts must be a list of texts, got None"),
-        (["fine", None], "text 1: expected str or UTF-8 bytes, got None"),
-        (["\ud800"], "text 0: .*surrogates not allowed"),
+        (lambda c: c.encode("one text"), "texts must be a list of texts, got 'one text'"),
+        (lambda c: c.encode(None), "texts must be a list of texts, got None"),
+        (lambda c: c.encode(["", None]), "text 1: expected str or UTF-8 bytes, got None"),
+        (lambda c: c.encode(["\ud800"]), "text 0: .*surrogates not allowed"),
+        (lambda c: c.encode([""], max_seq_len=1), "max_seq_len must be 2 to 512, got 1"),
+        (lambda c: c.encode([""], pooling="sum"), "pooling must be one of mean, cls, max, got 's"),
+        (lambda c: c.rank("", "one title"), "titles must be a list of texts, got 'one title'"),
+        (lambda _: TextClient("", "", in_flight=0), "in_flight must be at least 1, got 0"),
     ],
 )
-def test_an_entry_that_is_not_text_is_named(texts, message):
-    with (
-        TextClient("127.0.0.1:1", "nobody") as client,
-        pytest.raises(InputError, match=message),
-    ):
-        client.encode(texts)
-
-
-def test_wrong_settings_are_named():
-    with TextClient("127.0.0.1:1", "nobody") as client:
-        with pytest.raises(InputError, match="max_seq_len must be 2 to 512, got 1"):
-            client.encode(["text"], max_seq_len=1)
-        with pytest.raises(InputError, match="pooling must be one of mean, cls, max, got 'sum'"):
-            client.encode(["text"], pooling="sum")
-    with pytest.raises(InputError, match="in_flight must be at least 1, got 0"):
-        TextClient("127.0.0.1:1", "nobody", in_flight=0)
+def test_a_call_that_is_no_list_of_texts_is_refused_before_it_is_sent(call, message):
+    with TextClient("127.0.0.1:1", "nobody") as client, pytest.raises(InputError, match=message):
+        call(client)
 
 
 def test_the_first_error_ends_a_call(sizes_address):
