@@ -1,18 +1,15 @@
 """Models and dtypes, converted: columns and tf.Examples get bit-identical scores."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client import RankingClient
 from colcast.export import export_saved_model
 from colcast.export.convert._features import DTYPES
 from colcast.export.convert._folder import loaded, read_saved_model
-from colcast.server import ServerProcess
 
 from ..models.examples import MODELS, NOT_RANKED
 from .conftest import served
@@ -30,7 +27,6 @@ def test_generated_and_recorded_examples_are_scored_to_the_last_bit(model, tmp_p
     assert report.signatures[0].parity.recorded_rows == 50
 
 
-DTYPE_ROWS = 3
 LISTED = Path(__file__).parents[2] / "docs" / "wire.md"
 
 
@@ -41,71 +37,26 @@ def number(column: Any) -> Any:
     return tf.cast(column, tf.float32)
 
 
-@tf.function(
-    input_signature=[
-        {
-            f"{side}_{dtype}": tf.TensorSpec([None], dtype, f"{side}_{dtype}")
-            for side in ("user", "item")
-            for dtype in DTYPES
-        }
-    ]
-)
-def serve(columns: dict[str, Any]) -> Any:
-    """Returns a score that depends on each column."""
-    sums = [
-        number(columns[f"user_{dtype}"]) * (1.0 + number(columns[f"item_{dtype}"]))
-        for dtype in DTYPES
-    ]
-    return {"scores": tf.add_n([tf.tanh(each / 10) for each in sums])}
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the original, `model`, and its export, `served/1`."""
-    folder = tmp_path_factory.mktemp("dtypes")
-    tf.saved_model.save(tf.Module(), str(folder / "model"), signatures=serve)
-    model, served = folder / "model", folder / "served" / "1"
-    export_saved_model(model, served, user_features=["user_*"], late=True, warmup=[2])
-    return folder
-
-
-@pytest.fixture(scope="module")
-def client(exported: Path) -> Iterator[RankingClient]:
-    """A client of the native server."""
-    with (
-        ServerProcess("dtypes", exported / "served") as server,
-        RankingClient(server.target, "dtypes", timeout_seconds=60) as client,
-    ):
-        yield client
-
-
-def values(dtype: str, count: int) -> list[Any]:
-    """`count` values of a dtype, different ones where it has that many."""
-    if dtype == "string":
-        return ["x" * (1 + n) for n in range(count)]
-    return [n % 2 == 0 for n in range(count)] if dtype == "bool" else [1 + n for n in range(count)]
-
-
 def test_the_export_takes_what_the_docs_list() -> None:
     table = LISTED.read_text().partition("| dtype | number |")[2].partition("\n\n")[0]
     listed = [row.split("|")[1] for row in table.splitlines()[2:]]
     assert sorted(re.findall(r"\w+", " ".join(listed))) == sorted(DTYPES)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_column_of_each_dtype_is_scored_as_the_model_scores_it(
-    exported: Path, client: RankingClient, dtype: str
-) -> None:
-    user = {f"user_{each}": values(each, 1)[0] for each in DTYPES}
-    items = {f"item_{each}": [values(each, 1)[0]] * DTYPE_ROWS for each in DTYPES}
-    items[f"item_{dtype}"] = values(dtype, DTYPE_ROWS)
-    columns = items | {name: [value] * DTYPE_ROWS for name, value in user.items()}
-    tensors = {name: tf.constant(c, name.partition("_")[2]) for name, c in columns.items()}
-    expected = serve(tensors)["scores"].numpy()
-    assert len(set(expected.tolist())) > 1
-    for target in ("late", "columnar", "stock", "repeated"):
-        given = client.rank(user, items, target=target).scores
-        np.testing.assert_allclose(given, expected, rtol=1e-5)
+def test_columns_of_each_dtype_are_scored_as_the_model_scores_them(exported_report: Any) -> None:
+    def score(*columns: Any) -> Any:
+        of_user, of_items = columns[: len(DTYPES)], columns[len(DTYPES) :]
+        pairs = zip(map(number, of_user), map(number, of_items), strict=True)
+        return {"scores": tf.add_n([tf.tanh(user * (1.0 + item) / 10) for user, item in pairs])}
+
+    names = [(side, dtype) for side in ("user", "item") for dtype in DTYPES]
+    takes = [tf.TensorSpec([None], dtype, f"{side}_{dtype}") for side, dtype in names]
+    report = exported_report(takes, score, user_features=["user_*"], late=True, warmup=[2])
+    assert {feature.name: feature.dtype for feature in report.features} == {
+        f"{side}_{dtype}": dtype for side, dtype in names
+    }
+    assert report.parity.identical
+    assert report.late.user_ops > 0
 
 
 def test_a_session_holds_a_signature_its_variables_and_its_tables(embedded, embedded_examples):

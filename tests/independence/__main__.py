@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=2000, help="answers per model and variant")
     parser.add_argument("--models", nargs="+", default=list(RANKING), choices=RANKING)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument("--seed", type=int, default=0, help="draws other requests")
     parser.add_argument(
         "--tolerance", type=float, default=TOLERANCE, help="fails if an answer differs by more"
     )
@@ -28,10 +29,10 @@ def main() -> None:
     for name in args.models:
         with tempfile.TemporaryDirectory() as scratch:
             for weights, exported in _with_other_weights(name, Path(scratch)):
-                cases = cases_of(exported)
+                cases = cases_of(exported, seed=args.seed)
                 for variant in args.variants:
                     with serve([exported], variant, Path(scratch, "config")) as server:
-                        found = hammer(server, name, cases, args.answers)
+                        found = hammer(server, name, cases, args.answers, args.seed)
                     largest = max(largest, *(tally.largest for tally in found.values()))
                     print(f"{name} | {weights} | {variant} | {_cells(found)}", flush=True)
     print(f"largest difference {largest:.1e}")
