@@ -86,6 +86,15 @@ def test_a_request_beyond_a_limit_is_refused_and_takes_no_memory(
     assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
 
 
+def test_rows_over_rest_have_the_same_limit(limited_stubs):
+    connection = http.client.HTTPConnection(limited_stubs.server.rest_target, timeout=120)
+    body = b'{"inputs": {"item": [%b]}}' % b",".join([b"0"] * 150_001)
+    connection.request("POST", f"/v1/models/{limited_stubs.model}:predict", body)
+    answer = connection.getresponse()
+    assert answer.status == 429
+    assert b"more rows than max_request_rows, which is 150000" in answer.read()
+
+
 @pytest.fixture(name="serve_limited")
 def _serve_limited(serve: Any) -> Iterator[Callable[[Path], Stubs]]:
     """A function that serves models until the test ends; the test limits their address space."""
