@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace colcast {
 namespace {
@@ -68,23 +69,19 @@ std::string Quoted(std::string_view text) {
   return json;
 }
 
-TEST(JsonText, DecimalsAreShort) {
+TEST(JsonText, DecimalsAreShortAndHaveAPointOrAnExponent) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(Decimal(0.1f), "0.1");
-  EXPECT_EQ(Decimal(0.1), "0.1");
-  EXPECT_EQ(Decimal(16777216.0f), "16777216.0");
   EXPECT_EQ(Decimal(1e-45f), "1e-45");
-  EXPECT_EQ(Decimal(1e300), "1e+300");
-}
-
-TEST(JsonText, WholeDecimalsKeepAPoint) {
-  EXPECT_EQ(Decimal(3.0f), "3.0");
-  EXPECT_EQ(Decimal(-0.0), "-0.0");
-}
-
-TEST(JsonText, NonFiniteNumbersAreSpelledAsInJavaScript) {
+  EXPECT_EQ(Decimal(16777216.0f), "16777216.0");
   EXPECT_EQ(Decimal(std::nanf("")), "NaN");
-  EXPECT_EQ(Decimal(std::numeric_limits<float>::infinity()), "Infinity");
-  EXPECT_EQ(Decimal(-std::numeric_limits<double>::infinity()), "-Infinity");
+  for (const auto& [value, text] : {std::pair(0.1, "0.1"),
+                                    {1e300, "1e+300"},
+                                    {-0.0, "-0.0"},
+                                    {kInfinity, "Infinity"},
+                                    {-kInfinity, "-Infinity"}}) {
+    EXPECT_EQ(Decimal(value), text);
+  }
 }
 
 TEST(JsonText, FloatsReadBackAsTheyWere) {
@@ -105,11 +102,8 @@ TEST(JsonText, StringsAreEscapedAsJsonRequires) {
   EXPECT_EQ(Quoted(""), R"("")");
 }
 
-TEST(JsonText, QuotedEscapesCharactersThatJsonForbids) {
+TEST(JsonText, QuotedEscapesAndReplacesBytesThatAreNoUtf8) {
   EXPECT_EQ(JsonQuoted("a \"b\" \\ c\nd\x01"), "\"a \\\"b\\\" \\\\ c\\nd\\u0001\"");
-}
-
-TEST(JsonText, QuotedReplacesBytesThatAreNoUtf8) {
   EXPECT_EQ(JsonQuoted("\xc3\xa9\xf0\x9f\x8e\xac"), "\"\xc3\xa9\xf0\x9f\x8e\xac\"");
   EXPECT_EQ(JsonQuoted("a\xff z\xc3"), "\"a\xef\xbf\xbd z\xef\xbf\xbd\"");
 }

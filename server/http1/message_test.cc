@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/wire/inflater_testing.h"
-
 namespace colcast::http {
 namespace {
 
@@ -95,15 +93,6 @@ TEST(Request, ThePathEndsAtTheQuestionMark) {
   for (const auto& [target, path] : {std::pair("/a", "/a"), {"/a?b?c", "/a"}, {"?", ""}}) {
     request.target = target;
     EXPECT_EQ(request.path(), path);
-  }
-}
-
-TEST(Gzip, GoesThereAndBack) {
-  for (const std::string& text :
-       {std::string(), std::string("x"), std::string("\0\xFF", 2), std::string(1 << 20, 'a')}) {
-    std::string back;
-    ASSERT_TRUE(InflateAll(Gzip(text), Inflater::Format::kGzip, text.size(), &back).ok());
-    EXPECT_EQ(back, text);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "server/net/socket.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
 #include <array>
 
@@ -37,8 +36,7 @@ TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
 // OpenSSL would read until data arrives or the socket is empty, so a client that keeps sending
 // KeyUpdates would occupy a thread.
 TEST(SocketTest, AReadEndsHoweverManyKeyUpdatesCome) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const auto ends = ConnectedSockets();
   const Owned<SSL_CTX> server_context = ServerContext();
   Socket server(ends[0], server_context.get());
   const Socket owner(ends[1], nullptr);

@@ -7,13 +7,17 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "server/net/poller.h"
+#include "server/net/socket.h"
 
 namespace colcast::net {
 
@@ -34,6 +38,13 @@ class PollingThread {
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };
+
+// Both ends of a connection, without TLS.
+inline std::array<int, 2> ConnectedSockets(int flags = SOCK_NONBLOCK) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | flags, 0, ends.data()), 0);
+  return ends;
+}
 
 template <typename T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;

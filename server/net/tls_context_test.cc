@@ -1,10 +1,8 @@
 #include "server/net/tls_context.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/x509v3.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <fstream>
@@ -55,15 +53,13 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     return context;
   }
 
-  // Whether the server accepts the client. Sets `*session` to a session that can be resumed, and
-  // `*is_resumed`.
-  bool Connect(SSL_CTX* client_context, Owned<SSL_SESSION>* session, bool* is_resumed) {
-    std::array<int, 2> ends{};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  // Whether the server accepts the client; sets session_ and is_resumed_.
+  bool Connect(const Owned<SSL_CTX>& client_context) {
+    const auto ends = ConnectedSockets();
     Socket server(ends[0], context_->current().get());
     const Socket owner(ends[1], nullptr);
-    const Owned<SSL> client = ClientOf(client_context, ends[1]);
-    if (*session != nullptr) SSL_set_session(client.get(), session->get());
+    const Owned<SSL> client = ClientOf(client_context.get(), ends[1]);
+    if (session_ != nullptr) SSL_set_session(client.get(), session_.get());
     Socket::Result result = Socket::Result::kAgain;
     while (result == Socket::Result::kAgain) {
       SSL_do_handshake(client.get());
@@ -74,15 +70,25 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     EXPECT_EQ(server.Write(reinterpret_cast<const uint8_t*>("ok"), &size), Socket::Result::kDone);
     std::array<char, 2> read{};
     if (SSL_read(client.get(), read.data(), 2) != 2) return false;
-    *is_resumed = SSL_session_reused(client.get()) == 1;
-    session->reset(SSL_get1_session(client.get()));
+    is_resumed_ = SSL_session_reused(client.get()) == 1;
+    session_.reset(SSL_get1_session(client.get()));
     SSL_set_shutdown(client.get(), SSL_SENT_SHUTDOWN);  // otherwise it is not resumed
     return true;
   }
 
+  // Reads the file twice. Returns the log, which must be one line.
+  std::string ReloadTwice() {
+    ::testing::internal::CaptureStderr();
+    context_->Reload();
+    context_->Reload();
+    std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
+    return log;
+  }
+
   const Identity authority_ = MakeIdentity("authority", 3600, nullptr);
   std::shared_ptr<TlsContext> context_;
-  Owned<SSL_SESSION> session_{nullptr, SSL_SESSION_free};
+  Owned<SSL_SESSION> session_{nullptr, SSL_SESSION_free};  // can be resumed
   bool is_resumed_ = false;
 };
 
@@ -90,58 +96,41 @@ TEST_P(TlsContextTest, ASessionOfAnExpiredCertificateIsNotResumed) {
   Start();
   const Identity client = MakeIdentity("client", 2, &authority_);
   const Owned<SSL_CTX> context = ContextOf(client);
-  ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  ASSERT_TRUE(Connect(context));
   EXPECT_FALSE(is_resumed_);
-  ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  ASSERT_TRUE(Connect(context));
   EXPECT_TRUE(is_resumed_);
   while (X509_cmp_current_time(X509_get0_notAfter(client.certificate.get())) > 0) {
     std::this_thread::yield();
   }
-  EXPECT_FALSE(Connect(context.get(), &session_, &is_resumed_));
+  EXPECT_FALSE(Connect(context));
 }
 
 TEST_P(TlsContextTest, ASessionOfTheFileBeforeIsNotResumed) {
   Start();
-  const Identity client = MakeIdentity("client", 3600, &authority_);
-  const Owned<SSL_CTX> context = ContextOf(client);
-  ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
-  ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  const Owned<SSL_CTX> context = ContextOf(MakeIdentity("client", 3600, &authority_));
+  ASSERT_TRUE(Connect(context));
+  ASSERT_TRUE(Connect(context));
   EXPECT_TRUE(is_resumed_);
   WriteFile(authority_);  // the same authority, written to the file again
   context_->Reload();
-  ASSERT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  ASSERT_TRUE(Connect(context));
   EXPECT_FALSE(is_resumed_);
 }
 
 TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
   Start();
-  const Identity client = MakeIdentity("client", 3600, &authority_);
-  const Owned<SSL_CTX> context = ContextOf(client);
+  const Owned<SSL_CTX> context = ContextOf(MakeIdentity("client", 3600, &authority_));
   std::ofstream(Path()) << "server_key: 'none'";
-  ::testing::internal::CaptureStderr();
-  context_->Reload();
-  context_->Reload();
-  const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("so the old ones stay in use"));
-  EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
-  EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
-}
-
-TEST_P(TlsContextTest, ACertificateThatIsNotValidNowLeavesThePairInUse) {
-  Start();
-  const Identity client = MakeIdentity("client", 3600, &authority_);
-  const Owned<SSL_CTX> context = ContextOf(client);
+  EXPECT_THAT(ReloadTwice(), HasSubstr("so the old ones stay in use"));
+  EXPECT_TRUE(Connect(context));
   const int64_t refused = figures.refused_certificates;
   for (const int seconds_until_valid : {-7200, 7200}) {
     WriteFile(MakeIdentity("authority", 3600, nullptr, seconds_until_valid));
-    ::testing::internal::CaptureStderr();
-    context_->Reload();
-    context_->Reload();
-    const std::string log = ::testing::internal::GetCapturedStderr();
+    const std::string log = ReloadTwice();
     EXPECT_THAT(log, HasSubstr(seconds_until_valid < 0 ? "has expired" : "is not valid before"));
     EXPECT_THAT(log, HasSubstr("WARNING"));
-    EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
-    EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+    EXPECT_TRUE(Connect(context));
   }
   EXPECT_EQ(figures.refused_certificates, refused + 2);
 }
@@ -157,9 +146,8 @@ TEST_P(TlsContextTest, ACertificateIsUsedOnceItIsValid) {
     std::this_thread::yield();
     context_->Reload();
   }
-  const Identity client = MakeIdentity("client", 3600, &next);
-  const Owned<SSL_CTX> context = ContextOf(client);
-  EXPECT_TRUE(Connect(context.get(), &session_, &is_resumed_));
+  const Owned<SSL_CTX> context = ContextOf(MakeIdentity("client", 3600, &next));
+  EXPECT_TRUE(Connect(context));
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, TlsContextTest,

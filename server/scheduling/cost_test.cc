@@ -6,120 +6,70 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace colcast::scheduling {
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// The estimate in microseconds.
-double Of(const CostEstimate& cost, int64_t rows) {
-  return std::chrono::duration<double, std::micro>(cost.Of(rows)).count();
-}
+struct Runs {
+  int times;
+  int64_t rows;
+  int64_t microseconds;
+};
 
-TEST(CostEstimateTest, TheCostIsZeroBeforeTheFirstRun) {
-  EXPECT_EQ(CostEstimate().Of(20), CostEstimate::Duration::zero());
-}
-
-TEST(CostEstimateTest, WithOneSizeTheCostIsProportionalToRows) {
-  CostEstimate cost;
-  for (int i = 0; i < 3; ++i) cost.Observe(20, microseconds(600));
-  EXPECT_NEAR(Of(cost, 20), 600, 1);
-  EXPECT_NEAR(Of(cost, 200), 6000, 10);
-}
-
-TEST(CostEstimateTest, AnyNumberOfRowsHasACost) {
-  CostEstimate cost;
-  cost.Observe(20, microseconds(600));
-  EXPECT_EQ(cost.Of(INT64_MAX), std::chrono::hours(24));
-}
-
-TEST(CostEstimateTest, TwoSizesDetermineTheFixedCost) {
-  CostEstimate cost;
-  for (int i = 0; i < 20; ++i) {
-    cost.Observe(20, microseconds(400 + 20 * 10));
-    cost.Observe(1000, microseconds(400 + 1000 * 10));
+TEST(CostEstimateTest, RunsTeachTheCostOfAnyNumberOfRows) {
+  const double kDay = 24 * 3600e6;
+  const struct {
+    const char* name;
+    int rounds;
+    std::vector<Runs> runs;
+    int64_t rows;
+    double least, most;  // microseconds
+  } kCases[] = {
+      {"nothing is known before the first run", 0, {}, 20, 0, 0},
+      {"one size", 1, {{3, 20, 600}}, 20, 599, 601},
+      {"with one size the cost is proportional to rows", 1, {{3, 20, 600}}, 200, 5990, 6010},
+      {"any number of rows has a cost", 1, {{1, 20, 600}}, INT64_MAX, kDay, kDay},
+      {"two sizes give the fixed cost", 20, {{1, 20, 600}, {1, 1000, 10'400}}, 1, 390, 430},
+      {"and that of a row", 20, {{1, 20, 600}, {1, 1000, 10'400}}, 100'000, 980e3, 1020e3},
+      {"similar sizes hardly do", 1, {{1, 500, 9000}, {20, 1000, 8000}}, 1000, 7000, 9000},
+      {"and leave most to the rows", 1, {{1, 500, 9000}, {20, 1000, 8000}}, 11'000, 42e3, 99e3},
+      {"few large among many", 5, {{1, 1000, 10'400}, {200, 20, 600}}, 1000, 10'100, 10'700},
+      {"changes are followed", 1, {{100, 20, 600}, {50, 20, 200}}, 20, 190, 210},
+      {"one slow run", 1, {{10, 20, 600}, {1, 20, 60'000'000}}, 20, 0, 1200},
+      {"slow runs of two rows", 1, {{12, 2, 1'000'000}, {3, 20, 500}}, 20, 250, 750},
+      {"old runs fade", 1, {{10, 1000, 50'000}, {10'000, 20, 200}}, 1000, 9800, 10'200},
+      {"a row costs no less than nothing", 10, {{1, 10, 900}, {1, 500, 800}}, 1, 700, 900},
+      {"for many rows, too", 10, {{1, 10, 900}, {1, 500, 800}}, 1'000'000, 700, 900},
+      {"nor does a run", 10, {{1, 10, 10}, {1, 500, 5000}, {1, 1000, 20'000}}, 1, 0.001, 100},
+  };
+  for (const auto& c : kCases) {
+    CostEstimate cost;
+    for (int round = 0; round < c.rounds; ++round) {
+      for (const Runs& runs : c.runs) {
+        for (int i = 0; i < runs.times; ++i)
+          cost.Observe(runs.rows, microseconds(runs.microseconds));
+      }
+    }
+    const double of = std::chrono::duration<double, std::micro>(cost.Of(c.rows)).count();
+    EXPECT_GE(of, c.least) << c.name;
+    EXPECT_LE(of, c.most) << c.name;
   }
-  EXPECT_NEAR(cost.line().fixed, 400e3, 20e3);
-  EXPECT_NEAR(cost.line().per_row, 10e3, 0.2e3);
-}
-
-TEST(CostEstimateTest, SimilarSizesHardlyDetermineTheFixedCost) {
-  CostEstimate cost;
-  cost.Observe(500, milliseconds(9));
-  for (int i = 0; i < 20; ++i) cost.Observe(1000, milliseconds(8));
-  EXPECT_GE(cost.line().per_row * 1000, 3.5e6);
-  EXPECT_NEAR(Of(cost, 1000), 8000, 1000);
-}
-
-TEST(CostEstimateTest, AFewLargeRequestsCountBesideManySmallOnes) {
-  CostEstimate cost;
-  for (int i = 0; i < 1000; ++i) {
-    cost.Observe(18 + i % 6, microseconds(400 + (18 + i % 6) * 10));
-    if (i % 200 == 0) cost.Observe(1000, microseconds(400 + 1000 * 10));
-  }
-  EXPECT_NEAR(Of(cost, 1000), 10'400, 300);
-}
-
-TEST(CostEstimateTest, TheEstimateFollowsChanges) {
-  CostEstimate cost;
-  for (int i = 0; i < 100; ++i) cost.Observe(20, microseconds(600));
-  for (int i = 0; i < 50; ++i) cost.Observe(20, microseconds(200));
-  EXPECT_NEAR(Of(cost, 20), 200, 10);
-}
-
-TEST(CostEstimateTest, OneSlowRequestChangesTheEstimateLittle) {
-  CostEstimate cost;
-  for (int i = 0; i < 10; ++i) cost.Observe(20, microseconds(600));
-  cost.Observe(20, std::chrono::seconds(60));
-  EXPECT_LT(Of(cost, 20), 2 * 600);
 }
 
 TEST(CostEstimateTest, SlowRequestsOfTwoRowsHardlyChangeTheEstimateForTwenty) {
-  CostEstimate after;
-  for (int i = 0; i < 10; ++i) {
-    after.Observe(20, microseconds(500));
-    after.Observe(1000, microseconds(4000));
-  }
-  for (int i = 0; i < 12; ++i) after.Observe(2, std::chrono::seconds(1));
-  EXPECT_NEAR(Of(after, 20), 500, 250);
-  EXPECT_NEAR(Of(after, 1000), 4000, 1000);
-
-  CostEstimate before;
-  for (int i = 0; i < 12; ++i) before.Observe(2, std::chrono::seconds(1));
-  for (int i = 0; i < 3; ++i) before.Observe(20, microseconds(500));
-  EXPECT_NEAR(Of(before, 20), 500, 250);
-}
-
-TEST(CostEstimateTest, OldObservationsFade) {
   CostEstimate cost;
-  for (int i = 0; i < 10; ++i) cost.Observe(1000, microseconds(50'000));
-  for (int i = 0; i < 10'000; ++i) cost.Observe(20, microseconds(200));
-  EXPECT_NEAR(Of(cost, 1000), 10'000, 200);
-}
-
-TEST(CostEstimateTest, IsNeverNegative) {
-  CostEstimate falling;
   for (int i = 0; i < 10; ++i) {
-    falling.Observe(10, microseconds(900));
-    falling.Observe(500, microseconds(800));
+    cost.Observe(20, microseconds(500));
+    cost.Observe(1000, microseconds(4000));
   }
-  EXPECT_EQ(falling.line().per_row, 0);
-  EXPECT_GT(Of(falling, 1), 700);
-
-  CostEstimate steep;
-  for (int i = 0; i < 10; ++i) {
-    steep.Observe(10, microseconds(10));
-    steep.Observe(500, microseconds(5000));
-    steep.Observe(1000, microseconds(20'000));
-  }
-  EXPECT_GE(steep.line().fixed, 0);
-  EXPECT_GT(Of(steep, 1), 0);
+  for (int i = 0; i < 12; ++i) cost.Observe(2, std::chrono::seconds(1));
+  EXPECT_NEAR(std::chrono::duration<double>(cost.Of(20)).count(), 500e-6, 250e-6);
+  EXPECT_NEAR(std::chrono::duration<double>(cost.Of(1000)).count(), 4e-3, 1e-3);
 }
-
-using std::chrono::milliseconds;
 
 void Learn(JoinedShare* share, int64_t rows, milliseconds alone, milliseconds together) {
   for (int i = 0; i < 100; ++i) share->Observe(rows, alone, together);

@@ -31,16 +31,6 @@ TEST_F(LongRequestsTest, ExtraThreadsExistWithNiceOrASingleWorker) {
   EXPECT_TRUE(Make(1, 0).has_threads());
 }
 
-TEST_F(LongRequestsTest, LongRequestsGiveWayForASecondAfterAShortOne) {
-  ShortRequests requests = MakeShort(true);
-  EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
-  requests.Note();
-  EXPECT_TRUE(requests.GivesWay(milliseconds(3)));
-  EXPECT_FALSE(requests.GivesWay(milliseconds(2)));
-  now_ += seconds(2);
-  EXPECT_FALSE(requests.GivesWay(milliseconds(3)));
-}
-
 TEST_F(LongRequestsTest, TheLastWorkerStaysFreeForTenTimesTheRunsLength) {
   ShortRequests requests = MakeShort(false);
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(100)));

@@ -11,33 +11,34 @@
 namespace colcast {
 namespace {
 
-TEST(DataTypeTest, ElementSizesAreThoseInMemory) {
-  EXPECT_EQ(ElementSize(DT_BOOL), 1u);
-  EXPECT_EQ(ElementSize(DT_HALF), 2u);
-  EXPECT_EQ(ElementSize(DT_FLOAT), 4u);
-  EXPECT_EQ(ElementSize(DT_INT64), 8u);
-  EXPECT_EQ(ElementSize(DT_COMPLEX64), 8u);
-  EXPECT_EQ(ElementSize(DT_COMPLEX128), 16u);
-  EXPECT_EQ(ElementSize(DT_INT4), 1u);
-}
-
-TEST(DataTypeTest, OtherDtypesHaveNoElementSize) {
-  for (const int dtype : {DT_INVALID, DT_STRING, DT_RESOURCE, DT_VARIANT}) {
-    EXPECT_EQ(ElementSize(static_cast<DataType>(dtype)), 0u) << dtype;
+TEST(DataTypeTest, HasTensorFlowsNamesAndSizesInMemory) {
+  const struct {
+    int dtype;
+    const char* name;
+    size_t size;
+  } kCases[] = {
+      {DT_BOOL, "DT_BOOL", 1},
+      {DT_HALF, "DT_HALF", 2},
+      {DT_FLOAT, "DT_FLOAT", 4},
+      {DT_INT64, "DT_INT64", 8},
+      {DT_COMPLEX64, "DT_COMPLEX64", 8},
+      {DT_COMPLEX128, "DT_COMPLEX128", 16},
+      {DT_INT4, "DT_INT4", 1},
+      {DT_UINT2, "DT_UINT2", 1},
+      {DT_INVALID, "DT_INVALID", 0},
+      {DT_STRING, "DT_STRING", 0},
+      {DT_RESOURCE, "DT_RESOURCE", 0},
+      {DT_VARIANT, "DT_VARIANT", 0},
+      {109, "DT_INT64_REF", 0},
+      {77, "dtype 77", 0},
+      {100, "dtype 100", 0},
+      {-3, "dtype -3", 0},
+      {INT32_MIN, "dtype -2147483648", 0},
+  };
+  for (const auto& [dtype, name, size] : kCases) {
+    EXPECT_EQ(DataTypeName(static_cast<DataType>(dtype)), name);
+    EXPECT_EQ(ElementSize(static_cast<DataType>(dtype)), size) << name;
   }
-  for (const int unknown : {-1, 33, 101, 1 << 30}) {
-    EXPECT_EQ(ElementSize(static_cast<DataType>(unknown)), 0u) << unknown;
-  }
-}
-
-TEST(DataTypeTest, NamesAreTensorFlows) {
-  EXPECT_EQ(DataTypeName(DT_INVALID), "DT_INVALID");
-  EXPECT_EQ(DataTypeName(DT_STRING), "DT_STRING");
-  EXPECT_EQ(DataTypeName(DT_UINT2), "DT_UINT2");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(100 + DT_INT64)), "DT_INT64_REF");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(77)), "dtype 77");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(100)), "dtype 100");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(-3)), "dtype -3");
 }
 
 TEST(DescribeTest, QuotesShortTextUnchanged) { EXPECT_EQ(Quoted("age"), "\"age\""); }
@@ -55,17 +56,6 @@ TEST(DescribeTest, ShapesHaveBrackets) {
   EXPECT_EQ(ShapeName(std::vector<int64_t>{}), "[]");
   EXPECT_EQ(ShapeName(std::vector<int64_t>{500, -1}), "[500,-1]");
   EXPECT_EQ(ShapeName(std::vector<int64_t>(17, 1)), "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...]");
-}
-
-TEST(DataTypeTest, HasTensorFlowsNamesAndSizes) {
-  EXPECT_EQ(DataTypeName(DT_INT64), "DT_INT64");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(109)), "DT_INT64_REF");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(77)), "dtype 77");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(-1)), "dtype -1");
-  EXPECT_EQ(DataTypeName(static_cast<DataType>(INT32_MIN)), "dtype -2147483648");
-  EXPECT_EQ(ElementSize(DT_COMPLEX128), 16u);
-  EXPECT_EQ(ElementSize(DT_STRING), 0u);
-  EXPECT_EQ(ElementSize(static_cast<DataType>(109)), 0u);
 }
 
 TEST(ReadableTest, ShortUtf8IsUnchanged) {

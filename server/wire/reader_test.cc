@@ -12,6 +12,43 @@ namespace {
 
 using std::string_literals::operator""s;
 
+TEST(BytesTest, HoldAndSubReturnAnyRangeOfAnySlices) {
+  EXPECT_TRUE(Bytes().empty());
+  EXPECT_EQ(Bytes().ToString(), "");
+  EXPECT_TRUE(SlicedBytes("", {0, 0, 0}).bytes().empty());
+  const std::string text = "slices";
+  ForEachSlicing(text, [&](const Bytes& bytes) {
+    EXPECT_EQ(bytes.size(), text.size());
+    EXPECT_EQ(bytes.ToString(), text);
+    for (size_t offset = 0; offset <= text.size(); ++offset) {
+      for (size_t size = 0; offset + size <= text.size(); ++size) {
+        EXPECT_EQ(bytes.Sub(offset, size).ToString(), text.substr(offset, size));
+      }
+    }
+  });
+}
+
+TEST(BytesTest, OneSliceIsContiguous) {
+  EXPECT_TRUE(SlicedBytes("abc", {0, 0}).bytes().contiguous());
+  EXPECT_TRUE(SlicedBytes("abc", {3}).bytes().contiguous());
+  EXPECT_FALSE(SlicedBytes("abc", {1}).bytes().contiguous());
+  const SlicedBytes sliced("abcdef", {2, 2, 4});
+  EXPECT_TRUE(sliced.bytes().Sub(2, 2).contiguous());
+  EXPECT_EQ(sliced.bytes().Sub(2, 2).view(), "cd");
+  EXPECT_FALSE(sliced.bytes().Sub(1, 2).contiguous());
+  std::string pieces;
+  sliced.bytes().ForEachPiece([&](const uint8_t* data, size_t size) {
+    pieces += "|" + std::string(reinterpret_cast<const char*>(data), size);
+  });
+  EXPECT_EQ(pieces, "|ab|cd|ef");
+}
+
+TEST(BytesTest, TextIsCheckedAcrossSlices) {
+  ForEachSlicing("Z\xc3\xbcrich \xf0\x9f\x8e\xac",
+                 [](const Bytes& bytes) { EXPECT_TRUE(IsValidUtf8(bytes)); });
+  ForEachSlicing("\xe2\x82 and more", [](const Bytes& bytes) { EXPECT_FALSE(IsValidUtf8(bytes)); });
+}
+
 struct Case {
   uint64_t value;
   std::string bytes;
