@@ -36,6 +36,7 @@ for release in $("$COLCAST_PYTHON" requirements/tensorflow_releases.py); do
   cmake --install "$folder/server-$release" --component engine --strip --prefix "$raw" >> "$beside.log"
   COLCAST_ENGINES+="$raw/bin/libcolcast_engine-$release.so;"
 done
+rm -rf build/lib build/bdist.* # setuptools would pack modules that were removed since
 [ ${#toolchain[@]} -gt 0 ] || "${build[@]}" --wheel-dir "$wheels" .
 "${build[@]}" --config-settings=build-dir="../$folder/server" --wheel-dir "$raw" ./server
 # The wheel does not contain TensorFlow's libraries: the engine uses the installed ones.
