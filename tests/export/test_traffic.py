@@ -203,7 +203,14 @@ def test_single_examples_cannot_tell_users(embedded, tmp_path):
         ([b"\x01nonsense"], "record 0 of .* is not a tf.Example"),
         ([], "has no records"),
         ([request_of_columns(other=[1])], "nor a column.*'other'"),
-        ([request_of_columns(movie=[1, 2, 3], user_age=[1, 2])], "record 0"),
+        (
+            [request_of_columns(movie=np.arange(3), user_age=np.arange(2))],
+            "'user_age' of the request in record 0 .* has 2 rows, expected 1 or 3",
+        ),
+        (
+            [request_of_columns(movie=[1, 2, 3])],
+            r"'movie' of the request in record 0 .* is int32 \[3\], expected int64",
+        ),
         ([REQUESTS[0], example(movie=1)], "both tf.Examples and requests"),
     ],
 )
