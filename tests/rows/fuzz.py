@@ -144,12 +144,7 @@ def fuzz(
             generator = Generator(seed, examples, tensors)
             steps = int(np.random.default_rng(seed).integers(5, 26))
             programs.append(generator.given(given[number]) if given else generator.grow(steps))
-        slots = [
-            slot
-            for program in programs
-            for slot in program.slots
-            if slot.age and isinstance(slot.graph, tf.Tensor)
-        ]
+        slots = [slot for program in programs for slot in program.made()]
         session.run(v1.tables_initializer())
         found = _verdicts(session, columns, [slot.graph.name for slot in slots], tally)
         own = dict[str, frozenset[str]]()
@@ -158,9 +153,8 @@ def fuzz(
             tally.graphs += 1
             tally.steps += len(program.steps)
             tally.refused += program.refused
-            mine = [s for s in program.slots if s.age and isinstance(s.graph, tf.Tensor)]
-            tally.tensors += len(mine)
-            for slot in mine:
+            tally.tensors += len(program.made())
+            for slot in program.made():
                 rows, names = found[slot.graph.name]
                 if rows:
                     own[slot.graph.name] = frozenset(_LIKE.get(name, name) for name in names) - {

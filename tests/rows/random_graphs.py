@@ -143,6 +143,11 @@ class Program:
     slots: list[Slot] = field(default_factory=list)
     refused: int = 0
 
+    def made(self) -> list[Slot]:
+        """The dense tensors of the steps; a step may return a column as it is."""
+        dense = [slot for slot in self.slots if slot.age and isinstance(slot.graph, tf.Tensor)]
+        return [slot for slot in dense if slot.graph.op.type != "Placeholder"]
+
     def redrawn(self, draw: np.random.Generator) -> Env:
         """The weights of another training."""
         return {
