@@ -168,7 +168,7 @@ def test_a_session_is_resumed(tls_server, mutual_tls_server, authority, version,
 def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     mutual_tls_server, authority, stranger
 ):
-    """TlsConfigTest covers every way in which a file may be wrong, TlsContextTest expired ones."""
+    """TlsConfigTest covers every way in which a file may be wrong."""
     server, path = mutual_tls_server, mutual_tls_server.tls_config
     web = authority.issue("web")
     before, theirs = path.read_text(), stranger.issue("renewed")
@@ -179,13 +179,14 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     replace(path, "server_key: 'none'")
     refused = "so the old ones stay in use"  # once for gRPC and once for HTTP
     wait_until(lambda: server.log().count(refused) == 2)
-    later = authority.issue("later", start="20990101000000Z")
-    config_flag(path, later, custom_ca=authority.root.read_text(), client_verify=True)
-    wait_until(lambda: server.log().count("is not valid before") == 2)
-    lines = [line for line in server.log().splitlines() if "is not valid before" in line]
-    assert all(" WARNING " in line and refused in line for line in lines)
+    for year, said in ((2020, "has expired"), (2099, "is not valid before")):
+        unusable = authority.issue(str(year), year=year)
+        config_flag(path, unusable, custom_ca=authority.root.read_text(), client_verify=True)
+        wait_until(lambda said=said: server.log().count(said) == 2)
+        lines = [line for line in server.log().splitlines() if said in line]
+        assert all(" WARNING " in line and refused in line for line in lines)
     page = get(server, "/metrics", authority.root, web).read().decode()
-    assert "\n:colcast:refused_certificates_total 4\n" in page
+    assert "\n:colcast:refused_certificates_total 6\n" in page
     assert get(server, STATUS, authority.root, web).status == 200
     config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
     wait_until(lambda: renewed in server.log())

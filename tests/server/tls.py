@@ -60,28 +60,29 @@ class Authority:
         self._between = self._sign("between", Identity(root_key, self.root), CA, "DNS:none")
 
     def issue(
-        self, name: str, names: str = "IP:127.0.0.1,DNS:localhost", start: str | None = None
+        self, name: str, names: str = "IP:127.0.0.1,DNS:localhost", year: int | None = None
     ) -> Identity:
         """Issues a key and a certificate for this machine; its chain has the intermediate's.
 
-        The certificate is valid for ten days, or from `start` (YYYYMMDDHHMMSSZ) to the end of 2099.
+        The certificate is valid for ten days or, if given, in `year`.
         """
         role = "basicConstraints=critical,CA:FALSE"
-        identity = self._sign(name, self._between, role, names, start)
+        identity = self._sign(name, self._between, role, names, year)
         identity.chain.write_text(identity.chain.read_text() + self._between.chain.read_text())
         return identity
 
     def _sign(
-        self, name: str, signer: Identity, role: str, names: str, start: str | None = None
+        self, name: str, signer: Identity, role: str, names: str, year: int | None = None
     ) -> Identity:
         made = Identity(self._directory / f"{name}.key", self._directory / f"{name}.pem")
         asked, extensions = self._directory / f"{name}.csr", self._directory / f"{name}.ext"
         extensions.write_text(f"{role}\n{KEY_IDENTIFIERS}\nsubjectAltName={names}\n")
         openssl("req", *EC, "-subj", f"/CN={name}", "-keyout", made.key, "-out", asked)
         signing = ("-cert", signer.chain, "-keyfile", signer.key, "-extfile", extensions)
-        settings = ("-batch", "-notext", "-config", self._directory / "records")
-        valid = ("-startdate", start, "-enddate", "20991231235959Z") if start else ()
-        openssl("ca", *settings, *signing, *valid, "-in", asked, "-out", made.chain)
+        settings = ["-batch", "-notext", "-config", self._directory / "records"]
+        if year is not None:
+            settings += ["-startdate", f"{year}0101000000Z", "-enddate", f"{year}1231235959Z"]
+        openssl("ca", *settings, *signing, "-in", asked, "-out", made.chain)
         return made
 
 
