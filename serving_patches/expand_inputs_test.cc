@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "tensorflow/cc/saved_model/util.h"
 
@@ -28,90 +27,12 @@ using ::testing::HasSubstr;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using Request = std::map<std::string, TensorProto>;
 
-SignatureDef Scoring() {
-  SignatureDef signature;
-  const char text[] = R"pb(
-    inputs {
-      key: "user"
-      value {
-        name: "u:0"
-        dtype: DT_INT64
-        tensor_shape { dim { size: -1 } }
-      }
-    }
-    inputs {
-      key: "item"
-      value {
-        name: "i:0"
-        dtype: DT_INT64
-        tensor_shape { dim { size: -1 } }
-      }
-    }
-    inputs {
-      key: "bias"
-      value {
-        name: "b:0"
-        dtype: DT_INT64
-        tensor_shape { dim { size: -1 } }
-      }
-    }
-    defaults {
-      key: "bias"
-      value {
-        dtype: DT_INT64
-        tensor_shape { dim { size: 1 } }
-        int64_val: 100
-      }
-    }
-  )pb";
-  if (!google::protobuf::TextFormat::ParseFromString(text, &signature)) ADD_FAILURE();
-  return signature;
-}
-
 TensorProto Column(const std::vector<int64_t>& values) {
   TensorProto proto;
   proto.set_dtype(tensorflow::DT_INT64);
   proto.mutable_tensor_shape()->add_dim()->set_size(values.size());
   for (const int64_t value : values) proto.add_int64_val(value);
   return proto;
-}
-
-std::map<std::string, std::vector<int64_t>> ByName(const NamedTensors& tensors) {
-  std::map<std::string, std::vector<int64_t>> result;
-  for (const auto& [name, tensor] : tensors) {
-    const auto flat = tensor.flat<int64_t>();
-    result[name].assign(flat.data(), flat.data() + flat.size());
-  }
-  return result;
-}
-
-absl::Status Expanded(const Request& request, NamedTensors& inputs) {
-  const Map<std::string, TensorProto> sent(request.begin(), request.end());
-  return ExpandedInputValues(Scoring(), sent, inputs);
-}
-
-absl::Status Stock(const Request& request, NamedTensors& inputs) {
-  const Map<std::string, TensorProto> sent(request.begin(), request.end());
-  return tensorflow::saved_model::GetInputValues(Scoring(), sent, inputs);
-}
-
-TEST(ExpandedInputValuesTest, ExpandsOneRowInputsAndDefaults) {
-  NamedTensors inputs;
-  const absl::Status status =
-      Expanded({{"user", Column({405})}, {"item", Column({1, 2, 3})}}, inputs);
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(ByName(inputs), ElementsAre(std::pair("b:0", std::vector<int64_t>{100, 100, 100}),
-                                          std::pair("i:0", std::vector<int64_t>{1, 2, 3}),
-                                          std::pair("u:0", std::vector<int64_t>{405, 405, 405})));
-}
-
-TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsUnchanged) {
-  const Request request{
-      {"user", Column({4, 5})}, {"item", Column({1, 2})}, {"bias", Column({0, 1})}};
-  NamedTensors expanded, stock;
-  ASSERT_TRUE(Expanded(request, expanded).ok());
-  ASSERT_TRUE(Stock(request, stock).ok());
-  EXPECT_EQ(ByName(expanded), ByName(stock));
 }
 
 // A signature with an int64 input of each name and shape.
@@ -126,6 +47,53 @@ SignatureDef Declared(const std::map<std::string, std::vector<int64_t>>& shapes)
   return signature;
 }
 
+SignatureDef Scoring() {
+  SignatureDef signature = Declared({{"bias", {-1}}, {"item", {-1}}, {"user", {-1}}});
+  (*signature.mutable_defaults())["bias"] = Column({100});
+  return signature;
+}
+
+using Values = std::map<std::string, std::vector<int64_t>>;
+
+Values ByName(const NamedTensors& tensors) {
+  Values result;
+  for (const auto& [name, tensor] : tensors) {
+    const auto flat = tensor.flat<int64_t>();
+    result[name].assign(flat.data(), flat.data() + flat.size());
+  }
+  return result;
+}
+
+absl::Status Expanded(const Request& request, NamedTensors& inputs,
+                      const SignatureDef& signature = Scoring()) {
+  const Map<std::string, TensorProto> sent(request.begin(), request.end());
+  return ExpandedInputValues(signature, sent, inputs);
+}
+
+absl::Status Stock(const Request& request, NamedTensors& inputs) {
+  const Map<std::string, TensorProto> sent(request.begin(), request.end());
+  return tensorflow::saved_model::GetInputValues(Scoring(), sent, inputs);
+}
+
+TEST(ExpandedInputValuesTest, ExpandsOneRowInputsAndDefaults) {
+  NamedTensors inputs;
+  const absl::Status status =
+      Expanded({{"user", Column({405})}, {"item", Column({1, 2, 3})}}, inputs);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(
+      ByName(inputs),
+      (Values{{"bias:0", {100, 100, 100}}, {"item:0", {1, 2, 3}}, {"user:0", {405, 405, 405}}}));
+}
+
+TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsUnchanged) {
+  const Request request{
+      {"user", Column({4, 5})}, {"item", Column({1, 2})}, {"bias", Column({0, 1})}};
+  NamedTensors expanded, stock;
+  ASSERT_TRUE(Expanded(request, expanded).ok());
+  ASSERT_TRUE(Stock(request, stock).ok());
+  EXPECT_EQ(ByName(expanded), ByName(stock));
+}
+
 TEST(ExpandedInputValuesTest, PartsOfSparseAndRaggedTensorsAreUnchanged) {
   TensorProto indices = Column({1, 0});
   indices.mutable_tensor_shape()->clear_dim();
@@ -136,9 +104,8 @@ TEST(ExpandedInputValuesTest, PartsOfSparseAndRaggedTensorsAreUnchanged) {
       {Declared({{"h", {-1}}, {"h_1", {-1}}, {"price", {-1}}}),
        {{"h", Column({7})}, {"h_1", Column({0, 1, 1})}, {"price", Column({1, 2})}}}};
   for (const auto& [signature, request] : cases) {
-    const Map<std::string, TensorProto> sent(request.begin(), request.end());
     NamedTensors inputs;
-    ASSERT_TRUE(ExpandedInputValues(signature, sent, inputs).ok());
+    ASSERT_TRUE(Expanded(request, inputs, signature).ok());
     for (const auto& [name, tensor] : inputs) {
       EXPECT_EQ(tensor.NumElements(), request.at(name.substr(0, name.size() - 2)).int64_val_size())
           << name;
@@ -151,48 +118,35 @@ TEST(ExpandedInputValuesTest, InputsNamedLikePartsAreExpanded) {
   TensorProto once = Column({7});
   once.mutable_tensor_shape()->add_dim()->set_size(1);
   const Request request{{"item", Column({1, 2, 3})}, {"item_1", once}, {"item_2", Column({4, 5})}};
-  const Map<std::string, TensorProto> sent(request.begin(), request.end());
   NamedTensors inputs;
-  ASSERT_TRUE(ExpandedInputValues(signature, sent, inputs).ok());
+  ASSERT_TRUE(Expanded(request, inputs, signature).ok());
   EXPECT_THAT(ByName(inputs)["item_1:0"], ElementsAre(7, 7, 7));
 }
 
 TEST(ExpandedInputValuesTest, StatesAreUnchanged) {
-  SignatureDef signature;
-  for (const char* const alias :
-       {"item_state/0", "row_to_user", "user_state/0", "user_state/row"}) {
-    tensorflow::TensorInfo& info = (*signature.mutable_inputs())[alias];
-    info.set_name(alias);
-    info.set_dtype(tensorflow::DT_INT64);
-    info.mutable_tensor_shape()->add_dim()->set_size(-1);
-  }
+  SignatureDef signature = Declared({{"item_state/0", {-1}},
+                                     {"row_to_user", {-1}},
+                                     {"user_state/0", {-1}},
+                                     {"user_state/row", {-1}}});
   for (const char* const alias : {"row_to_user", "user_state/row"}) {
     (*signature.mutable_defaults())[alias] = Column({0});
   }
-  Map<std::string, TensorProto> sent;
-  sent["item_state/0"] = Column({1, 2, 3});
-  sent["user_state/0"] = Column({70, 80});
   NamedTensors inputs;
-  const absl::Status status = ExpandedInputValues(signature, sent, inputs);
+  const Request request{{"item_state/0", Column({1, 2, 3})}, {"user_state/0", Column({70, 80})}};
+  const absl::Status status = Expanded(request, inputs, signature);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(ByName(inputs), ElementsAre(std::pair("item_state/0", std::vector<int64_t>{1, 2, 3}),
-                                          std::pair("row_to_user", std::vector<int64_t>{0, 0, 0}),
-                                          std::pair("user_state/0", std::vector<int64_t>{70, 80}),
-                                          std::pair("user_state/row", std::vector<int64_t>{0})));
+  EXPECT_EQ(ByName(inputs), (Values{{"item_state/0:0", {1, 2, 3}},
+                                    {"row_to_user:0", {0, 0, 0}},
+                                    {"user_state/0:0", {70, 80}},
+                                    {"user_state/row:0", {0}}}));
 }
 
 // Needed because TF Serving's own tests send a scalar to half_plus_two, which declares [?,1].
 TEST(ExpandedInputValuesTest, ASignatureOfOneInputIsUnchanged) {
-  SignatureDef signature = Scoring();
-  signature.mutable_inputs()->erase("item");
-  signature.mutable_inputs()->erase("bias");
   TensorProto matrix = Column({1, 2});
   matrix.mutable_tensor_shape()->add_dim()->set_size(1);
-  const Request request{{"user", matrix}};
   NamedTensors inputs;
-  ASSERT_TRUE(ExpandedInputValues(
-                  signature, Map<std::string, TensorProto>(request.begin(), request.end()), inputs)
-                  .ok());
+  ASSERT_TRUE(Expanded({{"user", matrix}}, inputs, Declared({{"user", {-1}}})).ok());
   EXPECT_EQ(inputs.front().second.dims(), 2);
 }
 
@@ -222,18 +176,11 @@ TEST(ExpandedInputValuesTest, ErrorsHaveTensorFlowsCodes) {
   }
 }
 
-TensorProto Shaped(const std::vector<int64_t>& dims) {
-  TensorProto proto;
-  proto.set_dtype(tensorflow::DT_INT64);
-  for (const int64_t dim : dims) proto.mutable_tensor_shape()->add_dim()->set_size(dim);
-  proto.add_int64_val(1);
-  return proto;
-}
-
 TEST(ExpandedInputValuesTest, ASmallRequestCannotFillTheMemory) {
+  TensorProto item = Column({1});
+  item.mutable_tensor_shape()->mutable_dim(0)->set_size(int64_t{1} << 40);
   NamedTensors inputs;
-  const Request request{{"user", Column({1})}, {"item", Shaped({int64_t{1} << 40})}};
-  const absl::Status status = Expanded(request, inputs);
+  const absl::Status status = Expanded({{"user", Column({1})}, {"item", item}}, inputs);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("TF_SERVING_MAX_EXPANDED_BYTES is 1073741824"));
@@ -251,7 +198,7 @@ class ExpandedInputValuesDeathTest : public ::testing::Test {
   NamedTensors inputs;
   const Request request{{"user", Column({405})}, {"item", Column({1, 2})}};
   const absl::Status status = Expanded(request, inputs);
-  const size_t user_rows = ByName(inputs)["u:0"].size();
+  const size_t user_rows = ByName(inputs)["user:0"].size();
   std::cerr << status << "; user has " << user_rows << " rows\n";
   std::exit(0);
 }

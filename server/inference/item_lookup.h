@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/items/item_columns.h"
 #include "server/items/item_tables.h"
-#include "server/items/model_features.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 

@@ -18,7 +18,6 @@
 #include "server/base/file.h"
 #include "server/base/status.h"
 #include "server/items/item_table.h"
-#include "server/tables/poll_thread.h"
 #include "server/tables/polled_files.h"
 
 namespace colcast::items {

@@ -1,12 +1,21 @@
 #include "server/models/loader.h"
 
+#include <absl/base/thread_annotations.h>
+#include <absl/cleanup/cleanup.h>
+
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "server/base/log.h"
 #include "server/base/machine.h"
 #include "server/base/thread.h"
-#include "server/models/manifest.h"
+#include "server/models/version_directory.h"
 #include "server/wire/feature_json.h"
 
 namespace colcast::models {
@@ -19,6 +28,8 @@ Status CheckUnchanged(const VersionDirectory& directory) {
   if (directory.files == 0 || FilesOf(directory.path) == directory.files) return OkStatus();
   return Unavailable("its files changed while it was loaded");
 }
+
+namespace fs = std::filesystem;
 
 }  // namespace
 
@@ -131,6 +142,120 @@ void Loader::JoinFinished() {
     if (loading->finished) finished.splice(finished.end(), loadings_, loading);
     loading = next;
   }
+}
+
+// The servables waiting to be destroyed.
+class Unloader::Queue {
+ public:
+  struct Item {
+    std::shared_ptr<const Servable> servable;
+    std::function<void()> on_destroyed;
+  };
+
+  void Push(Item item) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (closed_) return;  // `item` is destroyed after the lock is released
+    items_.push_back(std::move(item));
+    changed_.notify_one();
+  }
+
+  void Close() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+  // Destroys objects until the queue is closed and empty.
+  void Work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return closed_ || !items_.empty();
+      });
+      if (items_.empty()) return;
+      Item item = std::move(items_.front());
+      items_.pop_front();
+      lock.unlock();
+      item.servable.reset();
+      item.on_destroyed();
+      lock.lock();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Item> items_ ABSL_GUARDED_BY(mutex_);
+};
+
+Unloader::Unloader(int num_threads) : queue_(std::make_shared<Queue>()) {
+  absl::Cleanup close = [this] { queue_->Close(); };
+  for (int i = 0; i < num_threads; ++i) {
+    threads_.emplace_back("unloading", [queue = queue_] {
+      LowerThisThreadsPriority();
+      queue->Work();
+    });
+  }
+  std::move(close).Cancel();
+}
+
+Unloader::~Unloader() { queue_->Close(); }
+
+std::shared_ptr<const Servable> Unloader::Share(std::shared_ptr<const Servable> servable,
+                                                std::function<void()> on_destroyed) {
+  const Servable* const address = servable.get();
+  return {address,
+          [queue = queue_, item = Queue::Item{std::move(servable), std::move(on_destroyed)}](
+              const Servable*) mutable { queue->Push(std::move(item)); }};
+}
+
+ModelSize SizeOnDisk(const std::string& directory) {
+  ModelSize size;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(directory, error);
+  while (!error && entry != fs::recursive_directory_iterator()) {
+    std::error_code gone;  // files may disappear meanwhile
+    if (entry->is_regular_file(gone)) {
+      const auto bytes = entry->file_size(gone);
+      if (!gone) {
+        size.bytes += static_cast<int64_t>(bytes);
+        if (entry->path().stem() == "saved_model") size.graph_bytes += static_cast<int64_t>(bytes);
+      }
+    }
+    entry.increment(error);
+  }
+  return size;
+}
+
+MemoryBudget::MemoryBudget(double margin_fraction, std::function<int64_t()> available)
+    : margin_fraction_(margin_fraction), available_(std::move(available)) {}
+
+MemoryBudget::Reservation::~Reservation() {
+  if (budget_ == nullptr) return;
+  std::lock_guard<std::mutex> lock(budget_->mutex_);
+  budget_->reserved_ -= bytes_;
+}
+
+Status MemoryBudget::Reserve(const ModelSize& size, Reservation* reservation) {
+  if (margin_fraction_ < 0) return OkStatus();
+  const int64_t bytes = size.bytes + kGraphCopies * size.graph_bytes;
+  const auto needed = static_cast<int64_t>(static_cast<double>(bytes) * (1 + margin_fraction_));
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int64_t available = available_();
+  if (needed > available - reserved_) {
+    constexpr int64_t kMiB = 1 << 20;
+    return ResourceExhausted("it would not fit in memory: it needs ", needed / kMiB, " MiB (",
+                             size.bytes / kMiB, " MiB on disk, of which the graph takes ",
+                             size.graph_bytes / kMiB, " MiB, and a margin of ", margin_fraction_,
+                             ", --load_memory_margin_fraction), but ", available / kMiB,
+                             " MiB are available, of which other loads in progress take ",
+                             reserved_ / kMiB, " MiB");
+  }
+  reserved_ += needed;
+  reservation->budget_ = this;
+  reservation->bytes_ = needed;
+  return OkStatus();
 }
 
 }  // namespace colcast::models

@@ -1,10 +1,12 @@
-// Loads each version on its own thread, so that neither requests nor polling for versions wait.
+// Loads each version on its own thread, so that neither requests nor polling for versions wait, and
+// destroys versions on others.
 #ifndef COLCAST_SERVER_MODELS_LOADER_H_
 #define COLCAST_SERVER_MODELS_LOADER_H_
 
 #include <absl/base/thread_annotations.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -12,16 +14,62 @@
 #include <string>
 #include <vector>
 
+#include "server/base/machine.h"
+#include "server/base/status.h"
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
 #include "server/inference/warmup.h"
 #include "server/items/item_tables.h"
-#include "server/models/memory_budget.h"
 #include "server/models/model_status.h"
 #include "server/models/version_directory.h"
 
 namespace colcast::models {
+
+// The total size of the files under `directory`, following links to files, and the size of the
+// graph alone. 0 if there are none.
+struct ModelSize {
+  int64_t bytes = 0;
+  int64_t graph_bytes = 0;
+};
+ModelSize SizeOnDisk(const std::string& directory);
+
+// Refuses models that do not fit in memory, before the kernel kills the server for loading them.
+class MemoryBudget {
+ public:
+  // A model is assumed to need its size on disk, plus kGraphCopies times its graph (TensorFlow
+  // copies the graph's constants that often during a load), plus the fraction `margin_fraction` of
+  // that sum. With a negative margin, everything fits.
+  explicit MemoryBudget(
+      double margin_fraction,
+      std::function<int64_t()> available = [] { return AvailableMemory(); });
+
+  // The memory of a load in progress, released by the destructor.
+  class Reservation {
+   public:
+    Reservation() = default;
+    ~Reservation();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+   private:
+    friend class MemoryBudget;
+    MemoryBudget* budget_ = nullptr;
+    int64_t bytes_ = 0;
+  };
+
+  static constexpr int64_t kGraphCopies = 10;
+
+  // Returns RESOURCE_EXHAUSTED, with the sizes, if the model does not fit in memory along with the
+  // other loads in progress.
+  Status Reserve(const ModelSize& size, Reservation* reservation);
+
+ private:
+  const double margin_fraction_;
+  const std::function<int64_t()> available_;
+  std::mutex mutex_;
+  int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 struct LoadReport {
   std::string model_name;
@@ -100,6 +148,29 @@ class Loader {
   StopFlag stop_;
   std::mutex mutex_;
   std::list<Loading> loadings_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Destroys versions on separate threads. Freeing a model takes long, and the thread that releases
+// the last reference usually has requests to answer.
+class Unloader {
+ public:
+  explicit Unloader(int num_threads);
+  // Waits until everything released so far is destroyed. Servables released later are destroyed by
+  // the releasing thread.
+  ~Unloader();
+  Unloader(const Unloader&) = delete;
+  Unloader& operator=(const Unloader&) = delete;
+
+  // Returns a pointer to `servable`. When its last copy is released, one of the unloader's threads
+  // destroys the servable and then calls `on_destroyed`.
+  std::shared_ptr<const Servable> Share(std::shared_ptr<const Servable> servable,
+                                        std::function<void()> on_destroyed);
+
+ private:
+  class Queue;
+
+  const std::shared_ptr<Queue> queue_;  // lives as long as any pointer from Share()
+  std::vector<Thread> threads_;
 };
 
 }  // namespace colcast::models

@@ -25,9 +25,7 @@
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"
 #include "server/models/model_status.h"
-#include "server/models/reload_waiters.h"
 #include "server/models/serving_table.h"
-#include "server/models/unloader.h"
 #include "server/models/warnings.h"
 #include "server/wire/predict_request.h"
 

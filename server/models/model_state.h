@@ -5,11 +5,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "server/base/status.h"
 #include "server/models/model_config.h"
 #include "server/models/model_status.h"
 #include "server/models/version_directory.h"
@@ -108,6 +111,32 @@ class ModelState {
 
 // A version whose files are damaged, so that it cannot answer, has ended.
 VersionStatus StatusOf(const Version& version);
+
+using ReloadDone = std::function<void(const Status&)>;
+
+class ReloadWaiters {
+ public:
+  // `models` are the base paths of the new models by name.
+  void Add(std::map<std::string, std::string> models, ReloadDone done) {
+    waiters_.push_back({std::move(models), std::move(done)});
+  }
+
+  // Returns functions that answer the callers whose models have all settled: with OK, or with
+  // UNKNOWN and the reasons if models do not serve, also because a later configuration has removed
+  // or moved them. Call them without holding a lock.
+  std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
+
+  // Returns functions that answer all remaining callers with `status`.
+  std::vector<std::function<void()>> TakeAll(const Status& status);
+
+ private:
+  struct Waiter {
+    std::map<std::string, std::string> models;
+    ReloadDone done;
+  };
+
+  std::vector<Waiter> waiters_;
+};
 
 }  // namespace colcast::models
 

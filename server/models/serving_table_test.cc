@@ -94,9 +94,6 @@ TEST_F(CheckLabelsTest, AMissingLabelIsToldWithTheReason) {
   EXPECT_EQ(MissingLabels({{"m", "canary"}}, present_).size(), 1);
 }
 
-using inference::MakeServable;
-using testing::HasSubstr;
-
 ModelSpec Spec(const std::string& name) {
   ModelSpec spec;
   spec.name = name;

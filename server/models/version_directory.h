@@ -59,6 +59,12 @@ std::vector<VersionDirectory> SelectVersions(const VersionPolicy& policy,
 std::vector<int64_t> MissingVersions(const VersionPolicy& policy,
                                      const std::vector<VersionDirectory>& on_disk);
 
+// Checks that a version is complete: its export record may list the files that the export wrote.
+// Returns OK if there is no record or it lists no files. Returns UNAVAILABLE if the record is
+// truncated, or if a file, which the error names, is missing or has another size or checksum than
+// listed.
+Status CheckManifest(const std::string& directory);
+
 }  // namespace colcast::models
 
 #endif  // COLCAST_SERVER_MODELS_VERSION_DIRECTORY_H_

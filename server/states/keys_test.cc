@@ -63,8 +63,6 @@ TEST(FindDistinctRows, NoRowsHaveNoKeys) {
   EXPECT_THAT(index, IsEmpty());
 }
 
-using testing::ElementsAre;
-
 StoredRows RowsOf(uint64_t table, const std::vector<uint32_t>& numbers) {
   return {table, Span<uint32_t>(numbers)};
 }
@@ -124,26 +122,40 @@ std::string Strings(const std::vector<std::string>& values) {
   return records;
 }
 
-// The keys of `rows` rows in columns "0", "1", ...; checks that every slicing gives the same keys.
-std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
+// A request with columns "0", "1", ...
+std::string MessageOf(const std::vector<std::string>& tensors) {
   std::string message;
   for (size_t i = 0; i < tensors.size(); ++i) {
     message += BytesField(2, BytesField(1, std::to_string(i)) + BytesField(2, tensors[i]));
   }
-  std::vector<Key> first;
+  return message;
+}
+
+// The keys of `rows` rows, to which `add` adds the columns.
+template <typename Add>
+std::vector<Key> KeysWith(int64_t rows, const Bytes& message, const Add& add) {
   DecodedRequest request;
+  EXPECT_TRUE(DecodePredictRequest(message, &request).ok());
   RowKeys row_keys;
-  ForEachSlicing(message, [&](const Bytes& bytes) {
-    ASSERT_TRUE(DecodePredictRequest(bytes, &request).ok());
-    row_keys.Begin(rows, kHash);
-    for (const Column& column : request.columns()) {
-      int64_t elements = 0;
-      ASSERT_TRUE(ElementCount(column, &elements).ok());
-      const Status status = row_keys.AddRows(column, elements);
-      ASSERT_TRUE(status.ok()) << status.message;
-    }
-    std::vector<Key> keys;
-    row_keys.Finish(&keys);
+  row_keys.Begin(rows, kHash);
+  for (const Column& column : request.columns()) add(column, &row_keys);
+  std::vector<Key> keys;
+  row_keys.Finish(&keys);
+  return keys;
+}
+
+void AddRows(const Column& column, RowKeys* keys) {
+  int64_t elements = 0;
+  ASSERT_TRUE(ElementCount(column, &elements).ok());
+  const Status status = keys->AddRows(column, elements);
+  ASSERT_TRUE(status.ok()) << status.message;
+}
+
+// The keys of `rows` rows; checks that every slicing gives the same keys.
+std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
+  std::vector<Key> first;
+  ForEachSlicing(MessageOf(tensors), [&](const Bytes& bytes) {
+    const std::vector<Key> keys = KeysWith(rows, bytes, AddRows);
     if (first.empty()) first = keys;
     EXPECT_EQ(keys, first);
   });
@@ -170,16 +182,10 @@ TEST(RowKeys, DoNotDependOnTheEncoding) {
 
 // The key of one row with `length` real values, padded to `entries`.
 Key PaddedKey(DataType dtype, int64_t entries, const std::string& values, int64_t length) {
-  const std::string message =
-      BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(dtype, {1, entries}, values)));
-  DecodedRequest request;
-  EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  RowKeys row_keys;
-  row_keys.Begin(1, kHash);
-  EXPECT_TRUE(row_keys.AddRows(request.columns()[0], entries, &length).ok());
-  std::vector<Key> keys;
-  row_keys.Finish(&keys);
-  return keys[0];
+  const std::string message = MessageOf({Tensor(dtype, {1, entries}, values)});
+  return KeysWith(1, Bytes(message), [&](const Column& column, RowKeys* keys) {
+    EXPECT_TRUE(keys->AddRows(column, entries, &length).ok());
+  })[0];
 }
 
 TEST(RowKeys, DoNotDependOnPadding) {
@@ -194,15 +200,12 @@ TEST(RowKeys, DoNotDependOnPadding) {
 }
 
 TEST(RowKeys, KeepThePaddedValues) {
-  const std::string message = BytesField(
-      2, BytesField(1, "a") + BytesField(2, Tensor(DT_INT64, {2, 2}, Int64s({5, 6, 7, 8}))));
-  DecodedRequest request;
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  RowKeys row_keys;
-  row_keys.Begin(2, kHash);
-  const std::vector<int64_t> lengths = {1, 2};
-  ASSERT_TRUE(row_keys.AddRows(request.columns()[0], 4, lengths.data()).ok());
-  EXPECT_EQ(reinterpret_cast<const int64_t*>(row_keys.at(0, 1))[1], 8);
+  const std::string message = MessageOf({Tensor(DT_INT64, {2, 2}, Int64s({5, 6, 7, 8}))});
+  KeysWith(2, Bytes(message), [](const Column& column, RowKeys* keys) {
+    const std::vector<int64_t> lengths = {1, 2};
+    ASSERT_TRUE(keys->AddRows(column, 4, lengths.data()).ok());
+    EXPECT_EQ(reinterpret_cast<const int64_t*>(keys->at(0, 1))[1], 8);
+  });
 }
 
 TEST(RowKeys, RepeatTheLastValueOfAShortList) {
@@ -260,22 +263,11 @@ TEST(RowKeys, OfZeroRowsAreNone) { EXPECT_TRUE(KeysOf(0, {Tensor(DT_INT64, {0}, 
 
 TEST(RowKeys, CoverSharedColumns) {
   const auto key_with = [](const std::string& shared) {
-    const std::string message =
-        BytesField(2, BytesField(1, "s") + BytesField(2, shared)) +
-        BytesField(2, BytesField(1, "r") + BytesField(2, Tensor(DT_INT64, {1}, Int64s({1}))));
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    RowKeys row_keys;
-    row_keys.Begin(1, kHash);
-    if (shared.empty()) {
-      row_keys.AddAbsent();
-    } else {
-      row_keys.AddShared(*request.Find("s"));
-    }
-    EXPECT_TRUE(row_keys.AddRows(*request.Find("r"), 1).ok());
-    std::vector<Key> keys;
-    row_keys.Finish(&keys);
-    return keys[0];
+    const std::string message = MessageOf({Tensor(DT_INT64, {1}, Int64s({1})), shared});
+    return KeysWith(1, Bytes(message), [&](const Column& column, RowKeys* keys) {
+      if (column.name == "0") return AddRows(column, keys);
+      shared.empty() ? keys->AddAbsent() : keys->AddShared(column);
+    })[0];
   };
   const Key key = key_with(Tensor(DT_INT64, {1}, Int64s({3})));
   EXPECT_EQ(key, key_with(Tensor(DT_INT64, {1}, Int64s({3}))));
@@ -313,16 +305,9 @@ TEST(RowKeys, AreRightAcrossBlocks) {
     numbers.push_back(i);
     names.push_back("item " + std::to_string(i));
   }
-  std::string message =
-      BytesField(2, BytesField(1, "a") + BytesField(2, Tensor(DT_INT64, {2000}, Int64s(numbers)))) +
-      BytesField(2, BytesField(1, "b") + BytesField(2, Tensor(DT_STRING, {2000}, Strings(names))));
-  DecodedRequest request;
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  RowKeys row_keys;
-  row_keys.Begin(2000, kHash);
-  for (const Column& column : request.columns()) ASSERT_TRUE(row_keys.AddRows(column, 2000).ok());
-  std::vector<Key> keys;
-  row_keys.Finish(&keys);
+  const std::string message = MessageOf(
+      {Tensor(DT_INT64, {2000}, Int64s(numbers)), Tensor(DT_STRING, {2000}, Strings(names))});
+  const std::vector<Key> keys = KeysWith(2000, Bytes(message), AddRows);
   EXPECT_EQ(keys[1234], KeysOf(1, {Tensor(DT_INT64, {1}, Int64s({1234})),
                                    Tensor(DT_STRING, {1}, Strings({"item 1234"}))})[0]);
 }

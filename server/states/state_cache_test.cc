@@ -26,34 +26,40 @@ int64_t NumberIn(const StateRef& state) {
   return number;
 }
 
-TEST(StateCache, FindsWhatWasInserted) {
-  StateCache memory(1 << 20);
+// A cache of one owner's states.
+struct Cache : StateCache {
+  explicit Cache(size_t capacity_bytes) : StateCache(capacity_bytes) {}
+  ~Cache() { Drop(&owner); }
+  void Put(int64_t number, size_t size = 1000) {
+    Insert(KeyOf(number), StateOf(number, size), &owner);
+  }
+  StateRef Get(int64_t number) { return Find(KeyOf(number)); }
   Counters owner;
-  memory.Insert(KeyOf(7), StateOf(7), &owner);
-  EXPECT_EQ(NumberIn(memory.Find(KeyOf(7))), 7);
-  EXPECT_FALSE(memory.Find(KeyOf(8)));
-  EXPECT_EQ(owner.states, 1);
-  EXPECT_GE(owner.bytes, 1000);
-  memory.Drop(&owner);
+};
+
+TEST(StateCache, FindsWhatWasInserted) {
+  Cache memory(1 << 20);
+  memory.Put(7);
+  EXPECT_EQ(NumberIn(memory.Get(7)), 7);
+  EXPECT_FALSE(memory.Get(8));
+  EXPECT_EQ(memory.owner.states, 1);
+  EXPECT_GE(memory.owner.bytes, 1000);
 }
 
 TEST(StateCache, KeepsTheFirstStateOfAKey) {
-  StateCache memory(1 << 20);
-  Counters owner;
-  memory.Insert(KeyOf(7), StateOf(1), &owner);
-  memory.Insert(KeyOf(7), StateOf(2), &owner);
-  EXPECT_EQ(NumberIn(memory.Find(KeyOf(7))), 1);
-  EXPECT_EQ(owner.states, 1);
-  memory.Drop(&owner);
+  Cache memory(1 << 20);
+  memory.Insert(KeyOf(7), StateOf(1), &memory.owner);
+  memory.Insert(KeyOf(7), StateOf(2), &memory.owner);
+  EXPECT_EQ(NumberIn(memory.Get(7)), 1);
+  EXPECT_EQ(memory.owner.states, 1);
 }
 
 TEST(StateCache, FindsManyKeysInTheirOrder) {
-  StateCache memory(64 << 20);  // several shards
-  Counters owner;
+  Cache memory(64 << 20);  // several shards
   std::vector<Key> keys;
   for (int64_t i = 0; i < 2000; ++i) {
     keys.push_back(KeyOf(i));
-    if (i % 3 == 0) memory.Insert(keys.back(), StateOf(i), &owner);
+    if (i % 3 == 0) memory.Insert(keys.back(), StateOf(i), &memory.owner);
   }
   std::vector<StateRef> found;
   EXPECT_EQ(memory.FindAll(keys, &found), 667u);
@@ -63,31 +69,26 @@ TEST(StateCache, FindsManyKeysInTheirOrder) {
       EXPECT_EQ(NumberIn(found[i]), i);
     }
   }
-  memory.Drop(&owner);
 }
 
 TEST(StateCache, StaysWithinItsCapacityForAnySizes) {
   constexpr size_t kCapacity = 4 << 20;
-  StateCache memory(kCapacity);
-  Counters owner;
+  Cache memory(kCapacity);
   std::mt19937 random(1);
   for (int64_t i = 0; i < 20'000; ++i) {
-    memory.Insert(KeyOf(i), StateOf(i, 8 + random() % 5000), &owner);
+    memory.Put(i, 8 + random() % 5000);
     ASSERT_LE(memory.bytes(), kCapacity);
   }
   EXPECT_GT(memory.bytes(), kCapacity * 8 / 10) << "the memory is there to be used";
-  EXPECT_EQ(owner.evicted + owner.states, 20'000);
-  memory.Drop(&owner);
+  EXPECT_EQ(memory.owner.evicted + memory.owner.states, 20'000);
 }
 
 TEST(StateCache, CountsMemoryAsTheAllocatorRoundsIt) {
-  StateCache memory(1 << 20);
-  Counters owner;
+  Cache memory(1 << 20);
   const StateRef state = StateOf(7, 1025);
-  memory.Insert(KeyOf(7), state, &owner);
-  EXPECT_EQ(owner.bytes, static_cast<int64_t>(state->memory_bytes()));
+  memory.Insert(KeyOf(7), state, &memory.owner);
+  EXPECT_EQ(memory.owner.bytes, static_cast<int64_t>(state->memory_bytes()));
   EXPECT_GE(state->memory_bytes(), 1025 + sizeof(State));
-  memory.Drop(&owner);
 }
 
 TEST(StateCache, AddsLittleToTheBytesOfARow) {
@@ -97,48 +98,40 @@ TEST(StateCache, AddsLittleToTheBytesOfARow) {
 }
 
 TEST(StateCache, DoesNotKeepAStateBeyondItsCapacity) {
-  StateCache memory(1 << 20);
-  Counters owner;
-  memory.Insert(KeyOf(1), StateOf(1), &owner);
-  memory.Insert(KeyOf(7), StateOf(7, 2 << 20), &owner);
-  EXPECT_FALSE(memory.Find(KeyOf(7)));
-  EXPECT_TRUE(memory.Find(KeyOf(1))) << "nor does it make room for it";
-  memory.Drop(&owner);
+  Cache memory(1 << 20);
+  memory.Put(1);
+  memory.Put(7, 2 << 20);
+  EXPECT_FALSE(memory.Get(7));
+  EXPECT_TRUE(memory.Get(1)) << "nor does it make room for it";
 }
 
 TEST(StateCache, EvictedStatesLiveWhileTheyAreRead) {
-  StateCache memory(100'000);
-  Counters owner;
-  memory.Insert(KeyOf(0), StateOf(0), &owner);
-  const StateRef held = memory.Find(KeyOf(0));
-  for (int64_t i = 1; i < 1000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
-  EXPECT_GT(owner.evicted, 800);
+  Cache memory(100'000);
+  memory.Put(0);
+  const StateRef held = memory.Get(0);
+  for (int64_t i = 1; i < 1000; ++i) memory.Put(i);
+  EXPECT_GT(memory.owner.evicted, 800);
   EXPECT_EQ(NumberIn(held), 0);
-  memory.Drop(&owner);
 }
 
 TEST(StateCache, AScanDoesNotEvictPopularStates) {
-  StateCache memory(500'000);
-  Counters owner;
-  for (int64_t i = 0; i < 200; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
-  for (int64_t i = 0; i < 200; ++i) EXPECT_TRUE(memory.Find(KeyOf(i)));
-  for (int64_t i = 1000; i < 20'000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
+  Cache memory(500'000);
+  for (int64_t i = 0; i < 200; ++i) memory.Put(i);
+  for (int64_t i = 0; i < 200; ++i) EXPECT_TRUE(memory.Get(i));
+  for (int64_t i = 1000; i < 20'000; ++i) memory.Put(i);
   int popular = 0;
-  for (int64_t i = 0; i < 200; ++i) popular += memory.Find(KeyOf(i)) ? 1 : 0;
+  for (int64_t i = 0; i < 200; ++i) popular += memory.Get(i) ? 1 : 0;
   EXPECT_EQ(popular, 200);
-  memory.Drop(&owner);
 }
 
 TEST(StateCache, AStateThatReturnsSoonStaysLonger) {
-  StateCache memory(500'000);
-  Counters owner;
-  for (int64_t i = 0; i < 1000; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
-  ASSERT_FALSE(memory.Find(KeyOf(500)));
-  memory.Insert(KeyOf(500), StateOf(500), &owner);
+  Cache memory(500'000);
+  for (int64_t i = 0; i < 1000; ++i) memory.Put(i);
+  ASSERT_FALSE(memory.Get(500));
+  memory.Put(500);
   // Fills the small queue several times over.
-  for (int64_t i = 2000; i < 2100; ++i) memory.Insert(KeyOf(i), StateOf(i), &owner);
-  EXPECT_TRUE(memory.Find(KeyOf(500)));
-  memory.Drop(&owner);
+  for (int64_t i = 2000; i < 2100; ++i) memory.Put(i);
+  EXPECT_TRUE(memory.Get(500));
 }
 
 TEST(StateCache, DropRemovesOneOwnersStates) {

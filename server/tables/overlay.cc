@@ -4,8 +4,9 @@
 #include <cstring>
 #include <iterator>
 
-namespace colcast::tables {
+#include "server/wire/data_type.h"
 
+namespace colcast::tables {
 namespace {
 
 constexpr int kBits = 64;
@@ -14,6 +15,9 @@ constexpr int kBits = 64;
 constexpr size_t kMergeTimes = 2;
 
 uint64_t BitOf(int64_t id) { return uint64_t{1} << (id % kBits); }
+
+// Overlays have 32-bit row indices.
+constexpr int64_t kMostRows = int64_t{1} << 30;
 
 }  // namespace
 
@@ -125,6 +129,34 @@ void Overlay::Redirect(int64_t* ids, size_t count) const {
     std::any_of(layers_.rbegin(), layers_.rend(),
                 [id](const auto& layer) { return layer->Find(id); });
   }
+}
+
+Status RowDelta::Read(Safetensors* file, RowDelta* delta) {
+  const StoredTensor table = file->List("table", "U8"), ids = file->List("ids", "I64");
+  const StoredTensor* const rows = file->Find("rows");
+  if (rows == nullptr) file->Fail("there is no tensor \"rows\"");
+  if (!file->ok()) return file->status();
+  delta->table.assign(reinterpret_cast<const char*>(table.data), table.bytes);
+  delta->ids = ids.values<int64_t>();
+  for (size_t i = 0; i < delta->ids.size() && file->ok(); ++i) {
+    const int64_t last = i == 0 ? -1 : delta->ids[i - 1];
+    if (delta->ids[i] > last) continue;
+    file->Fail("offset ", ids.offset + i * sizeof(int64_t), ": \"ids\"[", i, "] is ", delta->ids[i],
+               ", expected more than ", last);
+  }
+  const auto count = static_cast<int64_t>(delta->ids.size());
+  if (count == 0 || count > kMostRows) {
+    file->Fail("header: ", count, " rows");
+  } else if (rows->shape.empty() || rows->shape[0] != count || rows->bytes == 0) {
+    file->Fail("tensor \"rows\" is ", rows->dtype, ShapeName(rows->shape),
+               ", expected a row for each of ", count, " ids");
+  }
+  if (!file->ok()) return file->status();
+  delta->dtype = rows->dtype;
+  delta->shape = rows->shape;
+  delta->rows = reinterpret_cast<const char*>(rows->data);
+  delta->row_bytes = rows->bytes / count;
+  return OkStatus();
 }
 
 }  // namespace colcast::tables

@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "server/base/status.h"
+#include "server/tables/safetensors.h"
 #include "server/wire/bytes.h"
 
 namespace colcast::tables {
@@ -106,6 +109,22 @@ class ReadsGeneration {
   };
   inline static thread_local State here_ = {nullptr, false};
   State before_;
+};
+
+inline constexpr char kRowsFormat[] = "colcast-rows";
+
+// A delta of an embedding table: rows that replace those with the same ids (docs/tables.md). Its
+// fields point into the file's bytes.
+struct RowDelta {
+  std::string table;  // name of the variable
+  Span<int64_t> ids;  // ascending, at least 0
+  std::string dtype;
+  std::vector<int64_t> shape;  // the shape of the tensor `rows`
+  const char* rows = nullptr;
+  size_t row_bytes = 0;
+
+  // Returns DATA_LOSS, with the position in the file, for malformed content.
+  static Status Read(Safetensors* file, RowDelta* delta);
 };
 
 }  // namespace colcast::tables

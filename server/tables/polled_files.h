@@ -2,14 +2,22 @@
 #ifndef COLCAST_SERVER_TABLES_POLLED_FILES_H_
 #define COLCAST_SERVER_TABLES_POLLED_FILES_H_
 
+#include <absl/base/thread_annotations.h>
+
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "server/base/file.h"
 #include "server/base/status.h"
+#include "server/base/thread.h"
 #include "server/tables/safetensors.h"
 
 namespace colcast::tables {
@@ -47,6 +55,44 @@ class PolledFiles {
   const std::string format_;
   const std::function<bool()> stop_;
   std::map<std::string, std::pair<FileIdentity, Status>> refused_;  // by path
+};
+
+// All methods may be called from any thread, but not from a polled function.
+class PollThread {
+ public:
+  // The poller shared by all users of this library. It exists while anyone holds it.
+  static std::shared_ptr<PollThread> Shared();
+
+  PollThread() = default;
+  ~PollThread();
+
+  // Destroying a job stops its calls and waits for a running one. The poller must outlive the job.
+  using Job = std::unique_ptr<void, std::function<void(void*)>>;
+
+  // Calls `poll` every `wait`, until `*job` is destroyed. Returns RESOURCE_EXHAUSTED if the thread
+  // cannot be started.
+  Status Add(std::chrono::milliseconds wait, std::function<void()> poll, Job* job);
+
+  // Makes the thread call all functions now, without waiting for them to return.
+  void PollNow();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Polled {
+    Clock::duration wait;
+    std::function<void()> poll;
+    Clock::time_point next;
+  };
+
+  void Run();
+  void Remove(const Polled* polled);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Polled> polled_ ABSL_GUARDED_BY(mutex_);
+  const Polled* running_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  Thread thread_;
 };
 
 }  // namespace colcast::tables

@@ -14,9 +14,7 @@
 #include "server/engine/engine.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/tables/overlay.h"
-#include "server/tables/poll_thread.h"
 #include "server/tables/polled_files.h"
-#include "server/tables/row_delta.h"
 
 namespace colcast::engine {
 

@@ -67,7 +67,7 @@ struct RecordedSignatures {
 std::vector<RecordedSignatures> ReadRecordedSignatures(const rapidjson::Document& record);
 
 // Like ReadRecordedSignatures(), for the model in `directory`; none if it has no record. A record
-// that is not JSON is refused earlier, in models/manifest.h.
+// that is not JSON is refused earlier, in models/version_directory.h.
 std::vector<RecordedSignatures> ReadRecordedSignaturesOf(const std::string& directory);
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;

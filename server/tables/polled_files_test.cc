@@ -1,4 +1,4 @@
-#include "server/tables/poll_thread.h"
+#include "server/tables/polled_files.h"
 
 #include <gtest/gtest.h>
 
