@@ -47,7 +47,7 @@ def test_a_program_that_fails_is_counted_and_logged_once(
     """Another program then answers, so only metrics show that each request runs twice."""
     stages_model.save(tmp_path / "1", fails=True)
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-    failing = serve(tmp_path)
+    failing = serve(tmp_path, *ONE_WORKER)  # slices would be counted, too
     scores = [failing.predict(inputs, signature_name=LATE)["score"] for _ in range(3)]
     expected = counted.predict(inputs, signature_name=LATE)["score"]
     np.testing.assert_allclose(scores, [expected] * 3, rtol=1e-5)
