@@ -51,7 +51,7 @@ wheels: setup
 
 arm64: environment
 	@scripts/arm64.sh
-	@scripts/wheels.sh --arm64
+	@scripts/wheels.sh --arm64 --all
 
 arm64-test: setup
 	@scripts/arm64.sh test

@@ -19,7 +19,7 @@ scripts/wheels.sh --all "$folder"
 if [ -x build/arm64/server/bin/colcast_model_server ]; then
   say "wheel for ARM64"
   scripts/arm64.sh
-  scripts/wheels.sh --arm64 "$folder"
+  scripts/wheels.sh --arm64 --all "$folder"
 else
   say "no wheel for ARM64: make arm64 builds it"
 fi
