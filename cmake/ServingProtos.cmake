@@ -1,8 +1,5 @@
-# Target serving_protos: C++ for the messages of TF Serving and of gRPC's health check and
-# reflection. Debian's protoc generates it for Debian's protobuf from the descriptors in the wheels.
-# Target serving_services: the files that define TF Serving's services, as objects. Reflection looks
-# up their descriptors by name. Nothing else refers to them, so the linker would drop them from an
-# archive.
+# Target serving_protos: C++ for the messages of TF Serving and of gRPC's health check. Debian's
+# protoc generates it for Debian's protobuf from the descriptors in the wheels.
 set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
 set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
 execute_process(
@@ -15,15 +12,10 @@ list(FILTER serving_proto_files EXCLUDE REGEX "^google/protobuf/")
 find_program(PROTOC protoc REQUIRED)
 file(MAKE_DIRECTORY ${SERVING_PROTO_DIR})
 
-set(serving_services tensorflow_serving/apis/prediction_service.proto
-                     tensorflow_serving/apis/model_service.proto)
 set(serving_sources ${serving_proto_files})
-list(REMOVE_ITEM serving_sources ${serving_services})
 list(TRANSFORM serving_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
-set(service_sources ${serving_services})
-list(TRANSFORM service_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
 add_custom_command(
-  OUTPUT ${serving_sources} ${service_sources}
+  OUTPUT ${serving_sources}
   COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --cpp_out=${SERVING_PROTO_DIR}
           ${serving_proto_files}
   DEPENDS ${SERVING_PROTOSET}
@@ -36,8 +28,3 @@ target_compile_options(serving_protos PRIVATE -O1 -w)
 # Compiled one by one, because all files that protoc writes have the same local names.
 set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)
 target_link_libraries(serving_protos PUBLIC static_libraries)
-
-add_library(serving_services OBJECT ${service_sources})
-target_compile_options(serving_services PRIVATE -O1 -w)
-set_target_properties(serving_services PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(serving_services PUBLIC serving_protos)

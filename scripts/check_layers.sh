@@ -37,13 +37,12 @@ includes server/scheduling server/base
 includes server/engine server/base server/states server/tables server/wire serving_patches tf_patches
 includes server/inference server/base server/engine server/items server/metrics server/protos server/scheduling server/wire
 includes server/metrics server/base server/engine server/wire
-includes server/callers server/base
 includes server/tracing server/base server/engine server/metrics server/wire
 includes server/request_log server/base server/inference server/wire
 includes server/models server/base server/engine server/inference server/items server/protos server/request_log server/wire shared
-includes server/api server/base server/callers server/inference server/metrics server/scheduling server/tracing server/wire shared
+includes server/api server/base server/inference server/metrics server/scheduling server/tracing server/wire shared
 includes server/net server/base server/protos server/scheduling
-includes server/http1 server/base server/callers server/net server/scheduling server/wire
+includes server/http1 server/base server/net server/scheduling server/wire
 includes server/rest server/api server/base server/http1 server/inference server/models server/protos server/scheduling server/wire shared
 includes server/pages server/base server/http1 server/inference server/metrics server/models shared
 includes server/http2 server/base server/net server/scheduling server/wire

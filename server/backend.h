@@ -6,8 +6,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "server/callers/callers.h"
-#include "server/inference/call_options.h"
+#include "server/inference/servable.h"
 #include "server/items/item_tables.h"
 #include "server/metrics/metrics.h"
 #include "server/models/model_manager.h"
@@ -26,8 +25,8 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
-  tracing::Tracer* tracer = nullptr;             // null if nothing is traced
-  const callers::NameSource* callers = nullptr;  // null if callers are not distinguished
+  tracing::Tracer* tracer = nullptr;                  // null if nothing is traced
+  const scheduling::CallerSource* callers = nullptr;  // null if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // only gRPC; after decompression

@@ -20,7 +20,6 @@
 #include "server/base/log.h"
 #include "server/base/status.h"
 #include "server/base/thread.h"
-#include "server/callers/callers.h"
 #include "server/engine_library.h"
 #include "server/flags/flags.h"
 #include "server/http1/server.h"

@@ -152,7 +152,7 @@ def _run(
 
 
 def _job(requests: Sequence[Request], schedule: Schedule) -> bytes:
-    """Encodes the job in the form that server/sender/job.h describes."""
+    """Encodes the job in the form that server/sender/sender.h describes."""
     calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
     calls["due"], calls["request"] = schedule.due, schedule.request
 

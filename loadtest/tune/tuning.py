@@ -29,7 +29,7 @@ _SLICE_MILLISECONDS = (0.5, 1, 2, 4, 8, 16, 1000)  # with the last value, no req
 
 
 def knobs(cores: int) -> tuple[list[Knob], list[tuple[str, ...]]]:
-    """The knobs for a server with this number of cores, and the groups that change together."""
+    """The knobs for a machine with this number of cores, and the groups that change together."""
     upto = sorted({1, 2, *(2**power for power in range(2, 10) if 2**power <= 2 * cores), cores})
     threads = [count for count in upto if count <= cores]
     found = [
@@ -38,8 +38,7 @@ def knobs(cores: int) -> tuple[list[Knob], list[tuple[str, ...]]]:
         Knob("ms per slice", "--max_piece_milliseconds={}", _SLICE_MILLISECONDS, 2),
         Knob("join", "--join_waiting_requests={}", (0, 1), 1),
     ]
-    pairs: list[tuple[str, ...]] = [("workers", "threads per op"), ("ms per slice", "join")]
-    return found, pairs
+    return found, [("workers", "threads per op"), ("ms per slice", "join")]
 
 
 def run(options: SimpleNamespace) -> int:

@@ -1,5 +1,4 @@
-// Runs calls from receipt to answer with a fake codec, and checks what they
-// count, log and send.
+// Runs calls from receipt to answer with a fake codec, and checks what they count, log and send.
 #include "server/api/call.h"
 
 #include <gmock/gmock.h>
@@ -7,12 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "server/api/testing.h"
 #include "server/inference/example_run.h"
 #include "server/inference/testing.h"
 #include "server/metrics/metrics.h"
@@ -23,7 +22,38 @@ namespace {
 namespace fs = std::filesystem;
 using tensorflow::serving::MultiInferenceRequest;
 using tensorflow::serving::MultiInferenceResponse;
-using testing::HasSubstr;
+using testing::ElementsAre;
+
+struct Sent {
+  Status status;
+  std::string answer;
+};
+
+// A transport that keeps the answer. `Base` is a class of codecs.
+template <typename Base>
+class FakeTransport : public Base {
+ public:
+  explicit FakeTransport(const char* api) : Base(Origin{}) {
+    this->origin().api = api;
+    this->origin().entrypoint = "GRPC";
+    this->origin().client = 7;
+  }
+  bool cancelled() const override { return false; }
+  Status CheckClientReads(scheduling::Clock::time_point) const override { return reads; }
+  void Settle(metrics::CallRecord* record, Status* status) override {
+    if (!status->ok()) answer.clear();
+    record->request_bytes = 1000;
+    record->response_bytes = answer.size();
+  }
+  void Send(const Status& status) override { sent->set_value({status, answer}); }
+  size_t body_bytes() const override { return 0; }
+  bool is_compressed() const override { return false; }
+  Status ReadBody(Call*, size_t, bool*) override { return OkStatus(); }
+
+  Status reads;
+  std::string answer;
+  std::shared_ptr<std::promise<Sent>> sent = std::make_shared<std::promise<Sent>>();
+};
 
 constexpr char kSignatures[] = R"(
   signature_def { key: "late" value {
@@ -201,6 +231,94 @@ TEST_F(CallTest, ExamplesRunAndTheirRowsAreCounted) {
   EXPECT_TRUE(sent.status.ok()) << sent.status.message;
   EXPECT_EQ(sent.answer, "2");
   EXPECT_EQ(metrics_.Requests().at(0).labels.api, "Regress");
+}
+
+constexpr size_t kMaxBytes = 256 << 20;
+constexpr size_t kMostForWorkers = 512 << 10;
+
+// For each read: the pool that did it, and its limit in bytes.
+using Reads = std::vector<std::pair<std::string, size_t>>;
+
+std::string ThisPool() {
+  char name[16];
+  pthread_getname_np(pthread_self(), name, sizeof(name));
+  return std::string(name).substr(0, std::string(name).find_last_of('_'));
+}
+
+class FakeCodec final : public FakeTransport<Codec> {
+ public:
+  FakeCodec(size_t bytes, size_t inflated_bytes, Reads* reads)
+      : FakeTransport("Predict"), bytes_(bytes), inflated_bytes_(inflated_bytes), reads_(*reads) {}
+
+  Status Read(Call*) override { return OkStatus(); }
+
+  size_t body_bytes() const override { return bytes_; }
+  bool is_compressed() const override { return inflated_bytes_ != bytes_; }
+  Status ReadBody(Call*, size_t max_bytes, bool* inflates_too_far) override {
+    reads_.emplace_back(ThisPool(), max_bytes);
+    *inflates_too_far = inflated_bytes_ > max_bytes;
+    return *inflates_too_far ? ResourceExhausted("too long") : OkStatus();
+  }
+
+ private:
+  const size_t bytes_, inflated_bytes_;
+  Reads& reads_;
+};
+
+class FakeCall final : public Call {
+ public:
+  FakeCall(FakeCodec* codec, const Backend& backend, Reads* reads)
+      : Call(codec, backend), codec_(codec), reads_(*reads) {}
+  void Run(scheduling::Clock::duration, std::vector<scheduling::Taken>*) override {
+    reads_.emplace_back("run by " + ThisPool(), 0);
+    Answer(Unavailable("it ran"));
+  }
+
+ private:
+  void GetMessages(Bytes*, Bytes*, std::string[2]) override {}
+
+  const std::unique_ptr<FakeCodec> codec_;
+  Reads& reads_;
+};
+
+// What happened to a body of a given size.
+struct Outcome {
+  Outcome(size_t bytes, size_t inflated_bytes) {
+    metrics::Metrics metrics;
+    scheduling::WorkerPool workers({}), readers(ReaderOptions());
+    Backend backend;
+    backend.metrics = &metrics;
+    backend.workers = &workers;
+    backend.readers = &readers;
+    auto* const codec = new FakeCodec(bytes, inflated_bytes, &reads);
+    const auto sent = codec->sent;
+    ReadAndRun(kMaxBytes, new FakeCall(codec, backend, &reads));
+    message = sent->get_future().get().status.message;
+  }
+
+  Reads reads;
+  std::string message;
+};
+
+TEST(BodyJobTest, AWorkerReadsAShortBodyAndRunsTheCall) {
+  const std::pair<std::string, size_t> run = {"run by worker", 0};
+  EXPECT_THAT(Outcome(1000, 1000).reads, ElementsAre(std::pair("worker", kMaxBytes), run));
+  EXPECT_THAT(Outcome(1000, 2000).reads, ElementsAre(std::pair("worker", kMostForWorkers), run));
+}
+
+TEST(BodyJobTest, ALongBodyIsReadByAReader) {
+  EXPECT_THAT(Outcome(1 << 20, 1 << 20).reads, ElementsAre(std::pair("body_reader", kMaxBytes),
+                                                           std::pair("run by worker", size_t{0})));
+}
+
+TEST(BodyJobTest, AWorkerInflatesAtMostHalfAMegabyte) {
+  const Outcome bomb(1000, kMaxBytes + 1);
+  EXPECT_THAT(bomb.reads, ElementsAre(std::pair("worker", kMostForWorkers),
+                                      std::pair("body_reader", kMaxBytes)));
+  EXPECT_EQ(bomb.message, "too long");
+  EXPECT_THAT(Outcome(1000, 100 << 20).reads,
+              ElementsAre(std::pair("worker", kMostForWorkers), std::pair("body_reader", kMaxBytes),
+                          std::pair("run by worker", size_t{0})));
 }
 
 }  // namespace

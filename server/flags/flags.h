@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "server/base/log.h"
-#include "server/callers/callers.h"
 #include "server/engine/engine.h"
 #include "server/http1/server.h"
-#include "server/inference/call_options.h"
+#include "server/inference/servable.h"
 #include "server/items/item_tables.h"
 #include "server/models/model_manager.h"
 #include "server/request_log/request_logs.h"
@@ -48,7 +47,7 @@ struct ServerOptions {
   http::ModelApiOptions model_api;
   size_t max_rest_bytes = size_t{2} << 30;
   std::optional<tracing::Tracer::Options> tracing;  // nullopt if tracing is off
-  std::optional<callers::NameSource> callers;       // nullopt if callers are not distinguished
+  std::optional<scheduling::CallerSource> callers;  // nullopt if callers are not distinguished
   LogFormat log_format = LogFormat::kText;
   // How long requests are still accepted after the health status has become NOT_SERVING.
   std::chrono::milliseconds drain{0};

@@ -33,7 +33,7 @@ struct Given {
   int rest_api_port = 0;
   tracing::Tracer::Options tracing;
   std::string trace_endpoint;
-  callers::NameSource callers;
+  scheduling::CallerSource callers;
 
   // Paths of files to read.
   std::string batching_parameters_file;

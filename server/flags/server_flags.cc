@@ -89,10 +89,9 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
                           "how long to keep answering after SIGTERM, with health NOT_SERVING, so "
                           "that load balancers notice first",
                           {0, 86400});
-  table->AddTime<Seconds>(
-      "drain_timeout_seconds", &options->drain_timeout,
-      "how long requests in flight may then take; unfinished ones are cut off and named in the log",
-      {0, 86400});
+  table->AddTime<Seconds>("drain_timeout_seconds", &options->drain_timeout,
+                          "how long requests in flight may then take before they are cut off",
+                          {0, 86400});
   table->Add("request_log_max_file_bytes", &options->request_logs.max_file_bytes,
              "size at which a request log (a model's logging_config) continues in a new file", {1});
   table->Add("request_log_directory", &grpc.reloads.logs.directory,
@@ -160,7 +159,7 @@ Status CheckCallerHeader(const std::string& name) {
 }
 
 Status ReadCallers(const Given& given, ServerOptions* options) {
-  const callers::NameSource& names = given.callers;
+  const scheduling::CallerSource& names = given.callers;
   if (names.certificate && !names.header.empty()) {
     return InvalidArgument("--caller_header and --caller_certificate: expected one of them");
   }

@@ -8,21 +8,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "server/net/socket.h"
+#include "server/wire/fuzz_testing.h"
 
 namespace colcast {
 
-inline void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
-  std::abort();
-}
+using fuzz::Expect;
 
 // The client's end of a nonblocking connection.
 class ClientSocket {

@@ -2,8 +2,6 @@
 // are split, and messages must not inflate beyond the limit.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,18 +9,15 @@
 
 #include "server/base/text.h"
 #include "server/http2/grpc.h"
+#include "server/wire/fuzz_testing.h"
 
 namespace colcast::http2 {
 namespace {
 
+using fuzz::Expect;
+
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxInflatedBytes = 64 << 10;
-
-void Expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "DISAGREEMENT: %s\n", what);
-  std::abort();
-}
 
 // Returns the messages and, if reading ended with an error, its text.
 std::vector<std::string> Read(std::string_view bytes, const std::string& encoding, size_t step) {
@@ -66,8 +61,6 @@ void Check(std::string_view input) {
 
 }  // namespace
 }  // namespace colcast::http2
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   colcast::http2::Check({reinterpret_cast<const char*>(data), size});

@@ -63,7 +63,7 @@ class Client {
     for (const auto& connection : shared_->poller->AllOf<Connection>()) {
       if ((what & 1) != 0) connection->PostTimer();
       if ((what & 2) != 0) connection->Stop();
-      if ((what & 4) != 0) connection->Cut(false);
+      if ((what & 4) != 0) connection->CloseAtOnce();
     }
     if ((what & 8) != 0) AnswerHeld();
     if ((what & 16) != 0) Read();
@@ -124,8 +124,6 @@ void Serve(std::string_view input) {
 
 }  // namespace
 }  // namespace colcast::http
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   colcast::http::Serve({reinterpret_cast<const char*>(data), size});

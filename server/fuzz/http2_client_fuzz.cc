@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "server/http2/client_connection.h"
 #include "server/net/poller.h"
+#include "server/wire/fuzz_testing.h"
 
 namespace colcast::http2 {
 namespace {
@@ -56,15 +56,11 @@ void Call(std::string_view input) {
   close(sockets[0]);
   poll();
   connection->Close(Unavailable("over"));
-  if (ended == kCalls) return;
-  std::fprintf(stderr, "DISAGREEMENT: %d of %d calls have ended\n", ended, kCalls);
-  std::abort();
+  fuzz::Expect(ended == kCalls, std::to_string(ended) + " calls have ended");
 }
 
 }  // namespace
 }  // namespace colcast::http2
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   colcast::http2::Call({reinterpret_cast<const char*>(data), size});

@@ -2,8 +2,6 @@
 // bytes are sliced, and accept it only if each input has as many values as its shape.
 //
 // The first byte of the input chooses the slices.
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -13,24 +11,16 @@
 
 #include "server/protos/open_inference.pb.h"
 #include "server/wire/column.h"
-#include "server/wire/fuzz_slices.h"
+#include "server/wire/fuzz_testing.h"
 #include "server/wire/infer.h"
 
 namespace colcast {
 namespace {
 
+using fuzz::Expect;
 using inference::ModelInferRequest;
 using Input = ModelInferRequest::InferInputTensor;
 using Elements = std::vector<std::string>;  // the bytes of each element
-
-[[noreturn]] void Disagree(const std::string& what) {
-  std::fprintf(stderr, "DISAGREEMENT: %s\n", what.c_str());
-  std::abort();
-}
-
-void Expect(bool holds, const std::string& what) {
-  if (!holds) Disagree(what);
-}
 
 // Returns nullopt if the values do not fit their datatype.
 template <typename Element, typename Sent>
@@ -154,20 +144,10 @@ bool MayBeRefused(const ModelInferRequest& request) {
   return may;
 }
 
-struct Collector final : StringVisitor {
-  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { Disagree("strings are missing"); }
-  Elements strings;
-};
-
 Elements ElementsOf(const Column& column) {
+  if (column.dtype == DT_STRING) return fuzz::StringsOf(column);
   int64_t count = 0;
   Expect(ElementCount(column, &count).ok(), "an accepted shape is invalid");
-  if (column.dtype == DT_STRING) {
-    Collector collector;
-    Expect(VisitStrings(column, count, &collector).ok(), "accepted strings are invalid");
-    return collector.strings;
-  }
   const size_t size = ElementSize(column.dtype);
   std::string memory(count * size, '?');
   const Status status = CopyValues(column, count, memory.data());

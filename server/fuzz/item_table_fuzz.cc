@@ -83,8 +83,6 @@ void ReadAll(const std::shared_ptr<const ItemTable>& table, const TableFile& fil
 
 }  // namespace
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto owned = std::make_shared<std::vector<uint64_t>>(size / sizeof(uint64_t) + 1);
   auto* const bytes = reinterpret_cast<uint8_t*>(owned->data());

@@ -4,8 +4,6 @@
 // The first byte of the input chooses how the rest is read: as a URL, as the body of a Predict,
 // Classify or Regress request, or as gzip data.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include "server/rest/model_api.h"
 #include "server/rest/predict_json.h"
 #include "server/wire/column.h"
+#include "server/wire/fuzz_testing.h"
 #include "server/wire/inflater_testing.h"
 #include "server/wire/predict_request.h"
 #include "tensorflow/core/example/example.pb.h"
@@ -25,13 +24,7 @@
 namespace colcast::http {
 namespace {
 
-#define CHECK_THAT(condition, what) \
-  if (!(condition)) Fail(#condition, what)
-
-[[noreturn]] void Fail(const char* condition, const std::string& what) {
-  std::fprintf(stderr, "DISAGREEMENT: %s: %s\n", condition, what.c_str());
-  std::abort();
-}
+#define CHECK_THAT(condition, what) fuzz::Expect(condition, std::string(#condition ": ") + (what))
 
 void CheckRefusal(const Status& status) {
   CHECK_THAT(status.code == StatusCode::kInvalidArgument ||
@@ -65,12 +58,6 @@ std::string_view StringAt(const void* data, int64_t index) {
   return (*static_cast<const std::vector<std::string>*>(data))[index];
 }
 
-struct Collector final : StringVisitor {
-  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { Fail("all strings are there", ""); }
-  std::vector<std::string> strings;
-};
-
 struct Elements {
   std::deque<std::vector<std::string>> strings;
   std::deque<std::string> numbers;
@@ -82,11 +69,7 @@ std::vector<OutputColumn> AsOutputs(const DecodedRequest& request, Elements* ele
   for (const Column& column : request.columns()) {
     const void* data = nullptr;
     if (column.dtype == DT_STRING) {
-      int64_t count = 0;
-      Collector collector;
-      CHECK_THAT(ElementCount(column, &count).ok(), std::string(column.name));
-      CHECK_THAT(VisitStrings(column, count, &collector).ok(), std::string(column.name));
-      data = &elements->strings.emplace_back(std::move(collector.strings));
+      data = &elements->strings.emplace_back(fuzz::StringsOf(column));
     } else {
       data = elements->numbers.emplace_back(column.values.tensor_content.ToString()).data();
     }
@@ -185,8 +168,6 @@ void RunGzip(const std::string& compressed) {
 
 }  // namespace
 }  // namespace colcast::http
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) { return 0; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace colcast::http;

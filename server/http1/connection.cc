@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 
-#include "server/base/log.h"
 #include "server/net/socket.h"
 
 namespace colcast::http {
@@ -58,7 +57,7 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
   if (is_told) connection->Do(kRead);
   const auto phase = connection->shared_->connections.phase();
   if (phase == net::OpenConnections::Phase::kDraining) connection->Stop();
-  if (phase == net::OpenConnections::Phase::kClosing) connection->Cut(/*log=*/false);
+  if (phase == net::OpenConnections::Phase::kClosing) connection->CloseAtOnce();
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
@@ -107,7 +106,6 @@ void Connection::DoNow(unsigned work) {
 void Connection::DoAll(unsigned work) {
   if ((work & kReadToEnd) != 0) to_end_ = true;
   if ((work & (kRead | kReadToEnd)) != 0) readable_ = true;
-  if ((work & kDescribe) != 0) LogWarning("HTTP: cut off " + Describe());
   const bool is_between = phase_ == Phase::kIdle || phase_ == Phase::kPipelined;
   if (((work & kStop) != 0 && is_between) || (work & kClose) != 0) return Close();
   if ((work & kTime) != 0) OnTimer();
@@ -236,26 +234,6 @@ void Connection::Close() {
   phase_ = Phase::kClosed;
   End();
   socket_->Close();
-}
-
-// For the log: the client and the state of its request.
-std::string Connection::Describe() const {
-  const std::string who = peer().substr(peer().find(':') + 1);
-  switch (phase_) {
-    case Phase::kIdle:
-    case Phase::kPipelined:
-      return who + " before a request";
-    case Phase::kReadingBody:
-      return who + ": " + request_line_ + ", with " +
-             std::to_string(parser_->get().body().received()) + " bytes of its body received";
-    case Phase::kAnswering:
-      return who + ": " + request_line_ + ", which is being answered";
-    case Phase::kWriting:
-    case Phase::kClosing:
-    case Phase::kClosed:
-      return who + ": " + request_line_ + ", whose answer the client does not read";
-  }
-  return who;
 }
 
 }  // namespace colcast::http

@@ -145,8 +145,6 @@ class Connection final : public net::Connection, public Exchange {
 
   // Closes the connection now or, if a request is in flight, after its answer.
   void Stop() { Do(kStop); }
-  // Closes the connection even if a request is in flight, and logs that request if `log`.
-  void Cut(bool log) { Do(log ? unsigned{kDescribe} | kClose : kClose); }
 
   Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
              net::OpenConnections::Place place);
@@ -156,7 +154,7 @@ class Connection final : public net::Connection, public Exchange {
   // Bytes per read; also the limit for a chunk's header and for trailers, because the parser needs
   // each of them complete.
   static constexpr size_t kReadBytes = 64 << 10;
-  enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn, kDescribe = 4 * kOwn };
+  enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn };
   // kIdle waits for a request's header. kPipelined does too, but part of the next request is in the
   // buffer. In kClosing the last answer has been written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
@@ -185,7 +183,6 @@ class Connection final : public net::Connection, public Exchange {
     const bool is_reading = phase_ == Phase::kReadingBody && had_call();
     return !is_reading && phase_ != Phase::kAnswering && phase_ != Phase::kWriting;
   }
-  std::string Describe() const;
 
   // Handling of requests, in connection_requests.cc.
   void BeginRequest();
@@ -222,7 +219,6 @@ class Connection final : public net::Connection, public Exchange {
   Clock::time_point began_;        // start of the request's body
   Clock::time_point deadline_;     // end of the current phase
   int ticks_without_reading_ = 0;  // successive ticks in which the client read nothing
-  std::string request_line_;       // for log messages
   bool readable_ = false;          // the socket may have data
   bool to_end_ = false;            // the peer has closed; no further event will announce it
 };

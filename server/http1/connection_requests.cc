@@ -9,8 +9,6 @@
 namespace colcast::http {
 namespace {
 
-constexpr size_t kMaxLoggedTarget = 200;
-
 using Header = beast::http::request_header<>;
 
 BadFraming FramingOf(const Header& head) {
@@ -94,8 +92,6 @@ void Connection::HeaderRead() {
   const Header& head = parser_->get();
   phase_ = Phase::kReadingBody;
   began_ = Clock::now();
-  request_line_ = ToStd(head.method_string());
-  request_line_.append(" ").append(ToStd(head.target().substr(0, kMaxLoggedTarget)));
   if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
   ReadHead(head);
   if (refused_with_ == 0 && shared_->router.WantsBody(request_)) {
@@ -147,7 +143,7 @@ void Connection::RequestRead() {
 }
 
 std::string Connection::CallerOf(const Header& head) const {
-  const callers::NameSource& names = shared_->options.names;
+  const scheduling::CallerSource& names = shared_->options.names;
   if (names.certificate && socket_->is_tls()) return socket_->CertificateName();
   return names.header.empty() ? "" : LastOf(head, names.header);
 }

@@ -47,7 +47,7 @@ struct Request {
   // Whether the body is compressed, with gzip or in zlib's format (HTTP's "deflate").
   bool gzip = false;
   std::string traceparent;  // as sent; empty if missing
-  std::string caller;       // name of the caller (server/callers); empty if unknown
+  std::string caller;       // name of the caller; empty if unknown
   bool has_body = true;     // false if the body was not wanted (Router::WantsBody) and was skipped
   bool any_origin = false;  // set by the handler: web pages of any origin may read the answer
 

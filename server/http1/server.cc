@@ -2,14 +2,13 @@
 
 #include <vector>
 
+#include "server/base/log.h"
 #include "server/http1/connection.h"
 
 namespace colcast::http {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr int kMaxLogLines = 100;
 
 std::vector<std::shared_ptr<Connection>> ConnectionsOf(const Shared& shared) {
   return shared.poller->AllOf<Connection>();
@@ -65,8 +64,8 @@ void HttpServer::Shutdown(Clock::time_point deadline) {
   for (const auto& connection : ConnectionsOf(*shared_)) connection->Stop();
   if (open.WaitForNone(deadline)) return;
   open.Enter(net::OpenConnections::Phase::kClosing);
-  int lines = kMaxLogLines;
-  for (const auto& connection : ConnectionsOf(*shared_)) connection->Cut(lines-- > 0);
+  LogWarning("HTTP: cut off unfinished requests");
+  for (const auto& connection : ConnectionsOf(*shared_)) connection->CloseAtOnce();
   // A connection whose request is still with a handler lasts until the handler answers.
   open.WaitForNone(Clock::time_point::max());
 }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/callers/callers.h"
 #include "server/http1/router.h"
 #include "server/net/listener.h"
 #include "server/net/poller.h"
@@ -42,7 +41,7 @@ class HttpServer {
     // is in use.
     std::chrono::seconds body_time_where_short{30};
     std::optional<net::TlsConfig> tls;
-    callers::NameSource names;
+    scheduling::CallerSource names;
   };
 
   // `poller` must outlive the server; threads that poll it serve requests. Returns UNAVAILABLE,

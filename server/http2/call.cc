@@ -92,9 +92,7 @@ Status Call::CheckClientReads(scheduling::Clock::time_point since) const {
 }
 
 void Call::Finish(Status status) {
-  if (method_ != nullptr && method_->open) {
-    return connection_->AnswerSoon(this, std::nullopt, std::move(status));
-  }
+  if (is_stream()) return connection_->AnswerSoon(this, std::nullopt, std::move(status));
   if (status.ok()) status = CountResponse(response_.size());
   // A failed call sends no response, so it stops counting now: the client's next request may arrive
   // before the call is destroyed.

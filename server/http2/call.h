@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,24 +24,13 @@ namespace colcast::http2 {
 class Call;
 class Connection;
 
-// Handles one call of a streaming method. Its methods are called one at a time, and block the
-// connection's other calls meanwhile.
-class StreamHandler {
- public:
-  virtual ~StreamHandler() = default;
-  // Received() is called for the first message, and for each further one that Sent() asks for;
-  // Closed() is called instead if no more messages will arrive.
-  virtual void Received(const Message& message) = 0;
-  virtual void Closed() = 0;
-  // Called when all messages have been sent. Returns whether to deliver the next received one.
-  virtual bool Sent() { return false; }
-};
-
-// A method has either `handle` (unary) or `open` (streaming).
+// A method has either `handle` (unary) or `open` (any number of answers to one request). Both must
+// return soon.
 struct Method {
-  // Handles a call: must finish it, now or later, and must return soon.
+  // Handles a call: must finish it, now or later.
   std::function<void(Call*)> handle = {};
-  std::function<std::unique_ptr<StreamHandler>(Call*)> open = {};
+  // Returns an object that may send answers until it is destroyed: when the call ends.
+  std::function<std::shared_ptr<void>(Call*)> open = {};
 };
 using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.Service/Method"
 
@@ -57,7 +45,7 @@ class Call {
   // Whether the client has hung up.
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  // For a unary method: the request as received, possibly compressed.
+  // The request as received, possibly compressed.
   const Message& request() const { return request_; }
   // Inflates a compressed request, whose bytes count towards its host's memory until they are
   // freed. Errors are those of Inflate(), RESOURCE_EXHAUSTED if the host has no memory left
@@ -90,15 +78,9 @@ class Call {
  private:
   friend class Connection;
 
-  enum class Phase {
-    kReceiving,
-    kAllReceived,  // the client has ended its side of the stream
-    kEnded,        // nothing more is read: the call was refused, or is unary and has its request
-  };
-
   Call(std::shared_ptr<Connection> connection, int32_t id);
   ~Call() = default;
-  bool has_ended() const { return phase_ == Phase::kEnded; }
+  bool is_stream() const { return method_ != nullptr && method_->open; }
   void AddHeader(std::string_view name, std::string_view value);
   void Release();
 
@@ -118,14 +100,9 @@ class Call {
   scheduling::Clock::time_point deadline_ = scheduling::Clock::time_point::max();
   const Method* method_ = nullptr;
   MessageReader reader_;
-  Phase phase_ = Phase::kReceiving;
+  bool has_ended_ = false;  // nothing more is read: the call has its request, or was refused
   Message request_;
-
-  // Received messages that the stream's handler has not asked for yet.
-  std::unique_ptr<StreamHandler> handler_;
-  std::list<Message> received_;  // unlike a deque, an empty list allocates nothing
-  size_t held_bytes_ = 0;        // the client gets no flow-control window for these yet
-  bool wants_message_ = true;
+  std::shared_ptr<void> stream_;  // what `open` returned
 
   std::vector<std::pair<std::string, std::string>> trailers_;
 

@@ -1,11 +1,7 @@
-#include "server/http2/client_call.h"
-
-#include <nghttp2/nghttp2.h>
-
 #include <charconv>
 
 #include "server/base/text.h"
-#include "server/http2/grpc.h"
+#include "server/http2/client_connection.h"
 
 namespace colcast::http2 {
 namespace {

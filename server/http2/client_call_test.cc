@@ -1,10 +1,7 @@
-#include "server/http2/client_call.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nghttp2/nghttp2.h>
 
-#include "server/http2/grpc.h"
 #include "server/http2/testing.h"
 
 namespace colcast::http2 {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/http2/grpc.h"
 #include "server/net/connection.h"
 
 namespace colcast::http2 {
@@ -20,18 +19,6 @@ int ErrorOf(int socket) {
   socklen_t size = sizeof(error);
   getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
   return error;
-}
-
-std::string_view NameOf(Compression compression) {
-  switch (compression) {
-    case Compression::kGzip:
-      return "gzip";
-    case Compression::kDeflate:
-      return "deflate";
-    case Compression::kNone:
-      break;
-  }
-  return "";
 }
 
 }  // namespace
@@ -142,8 +129,6 @@ int32_t ClientConnection::Submit(ClientCall* call) {
     timeout = FormatTimeout(request.deadline - scheduling::Clock::now());
     headers.push_back(Named("grpc-timeout", timeout));
   }
-  const std::string_view encoding = NameOf(request.message.compression());
-  if (!encoding.empty()) headers.push_back(Named("grpc-encoding", encoding));
   for (const auto& [name, value] : request.metadata) headers.push_back(Field(name, value));
   call->writer.Begin(request.message);
   call->is_sent = false;

@@ -69,8 +69,8 @@ class Connection final : public net::Connection {
   // For a draining connection: closes without waiting for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
-  // Used by calls: Answer() sends the answer of a handled call. AnswerSoon() is for a streaming
-  // call, whose handler may be running on the thread that owns the connection.
+  // Used by calls: Answer() sends the answer of a handled call. AnswerSoon() is for a stream, which
+  // may be opened right now by the thread that owns the connection.
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 
@@ -97,7 +97,7 @@ class Connection final : public net::Connection {
   void Close() override;
   bool IsIdle() const override;
 
-  // Answers, in connection_answers.cc.
+  // Answers.
   void SendAnswers();
   void SendAnswer(Call* call);
   void SendHeaders(Call* call);
@@ -106,7 +106,6 @@ class Connection final : public net::Connection {
   static ssize_t ReadAnswer(nghttp2_session* session, int32_t id, uint8_t* out, size_t size,
                             uint32_t* flags, nghttp2_data_source* source, void* user_data);
   ssize_t CopyAnswer(Call* call, uint8_t* out, size_t size, uint32_t* flags);
-  void NotifySent();
 
   // Timers, in connection_time.cc.
   void OnTimer();
@@ -129,7 +128,6 @@ class Connection final : public net::Connection {
 
   void HeadersReceived(Call* call);
   void Ended(Call* call);
-  void Deliver(Call* call);
   void Refuse(Call* call, Status status);
   void PingReceived(const nghttp2_frame& frame);
   void FrameBegun(const nghttp2_frame_hd& header);
@@ -149,8 +147,7 @@ class Connection final : public net::Connection {
   Phase phase_ = Phase::kNew;
   std::vector<Call*> calls_;
   std::vector<Call*> answering_;
-  std::vector<Call*> sent_;  // streams with nothing left to send
-  bool to_end_ = false;      // the peer has closed; no further event will announce it
+  bool to_end_ = false;  // the peer has closed; no further event will announce it
   // Consecutive frames with neither request data nor an answer. Permitted pings do not count.
   int idle_frames_ = 0;
   int resets_ = 0;                // streams reset because of client errors since the last tick

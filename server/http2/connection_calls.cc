@@ -126,7 +126,7 @@ int Connection::FrameReceived(const nghttp2_frame& frame) {
   if (call == nullptr) return 0;
   const bool begins = frame.hd.type == NGHTTP2_HEADERS && frame.headers.cat == NGHTTP2_HCAT_REQUEST;
   if (begins) HeadersReceived(call);
-  if (!call->has_ended() && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Ended(call);
+  if (!call->has_ended_ && (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) Ended(call);
   return 0;
 }
 
@@ -137,7 +137,7 @@ void Connection::HeadersReceived(Call* call) {
                                           " bytes of headers; at most ", most, " are allowed"));
   }
   if (call->http_method_ != "POST" || !IsGrpc(call->content_type_)) {
-    call->phase_ = Call::Phase::kEnded;
+    call->has_ended_ = true;
     return SendHttpError(call, call->http_method_ != "POST" ? "405" : "415");
   }
   if (call->bad_timeout_) {
@@ -149,75 +149,42 @@ void Connection::HeadersReceived(Call* call) {
     return Refuse(call, Error(StatusCode::kUnimplemented, "there is no method ", call->path_));
   }
   call->method_ = &method->second;
-  if (call->method_->open) call->handler_ = call->method_->open(call);
 }
 
 int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   nghttp2_session_consume_connection(session(), size);
-  if (call == nullptr || call->has_ended()) return 0;
+  if (call == nullptr || call->has_ended_) return 0;
   use_.bytes += size;
-  const bool is_held = call->handler_ && !(call->wants_message_ && call->received_.empty());
-  if (is_held) {
-    call->held_bytes_ += size;
-  } else {
-    nghttp2_session_consume_stream(session(), call->id_, size);
+  nghttp2_session_consume_stream(session(), call->id_, size);
+  size_t read = size;
+  Status status = call->reader_.Read(transport_.block(), data, &read);
+  if (status.ok() && read < size) {
+    status = Internal("a unary call has one message, but more arrived");
   }
-  while (size > 0 && !call->has_ended()) {
-    size_t read = size;
-    Status status = call->reader_.Read(transport_.block(), data, &read);
-    if (status.ok() && call->reader_.has_message() && !call->handler_ && read < size) {
-      status = Internal("a unary call has one message, but more arrived");
-    }
-    if (!status.ok()) {
-      Refuse(call, std::move(status));
-    } else if (call->handler_ && call->reader_.has_message()) {
-      call->received_.push_back(call->reader_.Take());
-      Deliver(call);
-    }
-    data += read;
-    size -= read;
-  }
+  if (!status.ok()) Refuse(call, std::move(status));
   return 0;
 }
 
 // Called when the client has sent everything.
 void Connection::Ended(Call* call) {
-  if (call->handler_) {
-    call->phase_ = Call::Phase::kAllReceived;
-    return Deliver(call);
-  }
   if (!call->reader_.has_message()) {
     return Refuse(call, Internal("the call ended before its message was complete"));
   }
   ++use_.calls;
   call->request_ = call->reader_.Take();
-  call->phase_ = Call::Phase::kEnded;
+  call->has_ended_ = true;
+  if (call->is_stream()) {
+    call->stream_ = call->method_->open(call);
+    return;
+  }
   call->holders_.fetch_add(1, std::memory_order_relaxed);
   call->method_->handle(call);
 }
 
-void Connection::Deliver(Call* call) {
-  while (call->wants_message_ && !call->cancelled() && !call->has_ended()) {
-    if (!call->received_.empty()) {
-      const Message message = std::move(call->received_.front());
-      call->received_.pop_front();
-      nghttp2_session_consume_stream(session(), call->id_, std::exchange(call->held_bytes_, 0));
-      call->wants_message_ = false;
-      ++use_.calls;
-      call->handler_->Received(message);
-    } else if (call->phase_ == Call::Phase::kAllReceived) {
-      call->wants_message_ = false;
-      call->handler_->Closed();
-    } else {
-      return;
-    }
-  }
-}
-
 // Refuses the call, and reads no more of it.
 void Connection::Refuse(Call* call, Status status) {
-  call->phase_ = Call::Phase::kEnded;
-  if (!call->handler_) call->holders_.fetch_add(1, std::memory_order_relaxed);
+  call->has_ended_ = true;
+  if (!call->is_stream()) call->holders_.fetch_add(1, std::memory_order_relaxed);
   call->Finish(std::move(status));
 }
 
@@ -254,9 +221,8 @@ int Connection::CallClosed(Call* call) {
   calls_[call->place_] = calls_.back();
   calls_.pop_back();
   shared_->calls.fetch_sub(1, std::memory_order_relaxed);
-  sent_.erase(std::remove(sent_.begin(), sent_.end(), call), sent_.end());
   call->cancelled_.store(true, std::memory_order_relaxed);
-  call->handler_.reset();
+  call->stream_.reset();
   call->unread_.Return();
   call->Release();
   return 0;

@@ -50,9 +50,9 @@ bool Connection::HoldsUnread() const {
 void Connection::EndLateCalls(Clock::time_point now) {
   for (Call* call : calls_) {
     if (call->deadline_ > now) continue;
-    if (call->handler_) {
+    if (call->stream_) {
       call->Finish(DeadlineExceeded("the call's deadline has passed"));
-    } else if (!call->has_ended()) {
+    } else if (!call->has_ended_) {
       nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
     }
   }
@@ -78,14 +78,14 @@ void Connection::BeginDrain() {
 
 void Connection::EndStreams() {
   for (Call* call : calls_) {
-    if (call->handler_) call->Finish(Error(StatusCode::kCancelled, "the server is shutting down"));
+    if (call->stream_) call->Finish(Error(StatusCode::kCancelled, "the server is shutting down"));
   }
 }
 
 // Also ends streams whose clients do not read.
 void Connection::CutStreams() {
   for (Call* call : calls_) {
-    if (!call->handler_) continue;
+    if (!call->stream_) continue;
     nghttp2_submit_rst_stream(session(), NGHTTP2_FLAG_NONE, call->id_, NGHTTP2_CANCEL);
   }
 }

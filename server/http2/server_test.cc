@@ -2,9 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 
-#include <array>
 #include <atomic>
 #include <future>
 #include <memory>
@@ -35,7 +33,7 @@ class ServerTest : public ::testing::Test {
     EXPECT_TRUE(server_->Listen("127.0.0.1", 0, &port).ok());
     thread_ = std::make_unique<net::PollingThread>(&poller_);
     target_ = "127.0.0.1:" + std::to_string(port);
-    client_ = ClientOf(target_);
+    client_ = std::make_unique<Client>(target_);
   }
   ~ServerTest() override {
     client_.reset();
@@ -155,7 +153,7 @@ TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
 
 // A busy call also blocks its own connection, so the other calls use a second one.
 TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
-  const auto other = ClientOf(target_);
+  const auto other = std::make_unique<Client>(target_);
   for (int i = 0; i < 3; ++i) {
     spinning_ = true;
     StartedCall busy(client_.get(), "Spin");
@@ -179,7 +177,7 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
 }
 
 TEST_F(ServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
-  const auto lazy = ClientOf(target_);
+  const auto lazy = std::make_unique<Client>(target_);
   StartedCall large(lazy.get(), "Hold");
   Call* const call = held_.get_future().get();
   std::promise<void> stalled, going_on;
@@ -231,8 +229,7 @@ void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
   net::Poller poller;
   const auto shared = std::make_shared<Shared>(ConnectionOptions(), Methods(), &poller);
   shared->connections.Enter(phase);
-  std::array<int, 2> ends{};
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  const auto ends = net::ConnectedSockets();
   const net::Socket client(ends[0], nullptr);
   Connection::Start(std::make_unique<net::Socket>(ends[1], nullptr), "unix:", shared);
   EXPECT_EQ(shared->connections.WaitForNone(Clock::now()), is_closed);
@@ -248,7 +245,7 @@ TEST(ConnectionStartTest, AConnectionThatBeginsWhileTheServerClosesIsClosed) {
 
 // Once the server has ended, its owner may destroy objects that handlers use.
 TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
-  auto gone = ClientOf(target_);
+  auto gone = std::make_unique<Client>(target_);
   StartedCall client(gone.get(), "Hold");
   Call* const call = held_.get_future().get();
   gone.reset();

@@ -22,7 +22,7 @@ std::vector<Address> AddressesOf(const std::string& text) {
 }
 
 TEST(TargetTest, AHostAndAPort) {
-  EXPECT_EQ(Parsed("accelerator:8500").authority(), "accelerator:8500");
+  EXPECT_EQ(Parsed("server:8500").authority(), "server:8500");
   const auto addresses = AddressesOf("127.0.0.1:8500");
   ASSERT_EQ(addresses.size(), 1u);
   const auto& v4 = reinterpret_cast<const sockaddr_in&>(addresses[0].bytes);

@@ -2,8 +2,9 @@
 #ifndef COLCAST_SERVER_HTTP2_TESTING_H_
 #define COLCAST_SERVER_HTTP2_TESTING_H_
 
+#include <gtest/gtest.h>
+
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -26,98 +27,78 @@ inline Message Of(std::string text) {
   return message;
 }
 
-// Sends calls over one connection, which is opened for the first call. Calls after the connection
-// has ended fail with UNAVAILABLE. All methods may be called from any thread.
+// One connection to a server, on a thread of its own.
 class Client {
  public:
-  explicit Client(Target target) : target_(std::move(target)), thread_([this] { Run(); }) {}
-  // Ends unfinished calls with CANCELLED.
+  explicit Client(const std::string& text) {
+    using CallPointer = ClientConnection::CallPointer;
+    Target target;
+    std::vector<Address> addresses;
+    int socket = -1;
+    EXPECT_TRUE(Target::Parse(text, &target).ok());
+    EXPECT_TRUE(target.Resolve(&addresses).ok());
+    EXPECT_TRUE(Connect(addresses.at(0), &socket).ok());
+    ClientConnection::Events events;
+    events.failed = [](CallPointer call, Status status) { call->End(std::move(status)); };
+    events.ended = [](CallPointer call, uint32_t error) { call->End(error); };
+    events.refused =
+        events.unsent = [](const CallPointer& call) { call->End(Unavailable("refused")); };
+    events.not_connected = [](const Status&) {};
+    connection_ = ClientConnection::Start(socket, target.authority(), &poller_, events);
+    thread_ = std::thread([this] {
+      while (!ended_) {
+        poller_.Poll(scheduling::Clock::time_point::max());
+        for (const auto& task : TakeTasks()) task();
+      }
+    });
+  }
+  // Ends unfinished calls.
   ~Client() {
-    Do([this] { ended_ = true; });
+    Do([this] {
+      connection_->Close(Unavailable("the client has ended"));
+      ended_ = true;
+    });
     thread_.join();
   }
 
   // Starts a call and returns its number. `answered` is called on the client's thread.
-  uint64_t Start(ClientRequest request, ClientAnswered answered) {
+  uint64_t Start(const ClientRequest& request, const ClientAnswered& answered) {
     const uint64_t number = ++last_number_;
-    const auto call = std::make_shared<ClientConnection::CallPointer>(
-        std::make_unique<ClientCall>(number, std::move(request), std::move(answered)));
-    Do([this, call] { Send(std::move(*call)); });
+    Do([this, number, request, answered] {
+      if (!connection_->takes_calls()) return answered(Unavailable("the connection has ended"), {});
+      connection_->Send(std::make_unique<ClientCall>(number, request, answered));
+      connection_->Write();
+    });
     return number;
   }
-  // Ends an unfinished call with CANCELLED.
   void Cancel(uint64_t number) {
     Do([this, number] {
-      if (connection_->Cancel(number, Cancelled())) connection_->Write();
+      connection_->Cancel(number, Error(StatusCode::kCancelled, "the call was cancelled"));
+      connection_->Write();
     });
   }
 
  private:
-  static Status Cancelled() { return Error(StatusCode::kCancelled, "the client hung up"); }
-
-  void Do(std::function<void()> action) {
+  void Do(std::function<void()> task) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      actions_.push_back(std::move(action));
+      tasks_.push_back(std::move(task));
     }
     poller_.Wake();
   }
-
-  void Run() {
-    while (!ended_) {
-      poller_.Poll(scheduling::Clock::time_point::max());
-      std::vector<std::function<void()>> actions;
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        actions.swap(actions_);
-      }
-      for (const auto& action : actions) action();
-    }
-    if (connection_ != nullptr) connection_->Close(Cancelled());
+  std::vector<std::function<void()>> TakeTasks() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(tasks_, {});
   }
 
-  void Send(ClientConnection::CallPointer call) {
-    if (connection_ == nullptr) Connect();
-    if (connection_ == nullptr || !connection_->takes_calls()) {
-      return call->End(Unavailable("no connection to ", target_.text()));
-    }
-    connection_->Send(std::move(call));
-    connection_->Write();
-  }
-
-  void Connect() {
-    std::vector<Address> addresses;
-    int socket = -1;
-    if (!target_.Resolve(&addresses).ok() || !http2::Connect(addresses[0], &socket).ok()) return;
-    const auto lost = [](ClientConnection::CallPointer call) {
-      call->End(Unavailable("the connection was lost"));
-    };
-    ClientConnection::Events events;
-    events.failed = [](ClientConnection::CallPointer call, Status status) {
-      call->End(std::move(status));
-    };
-    events.ended = [](ClientConnection::CallPointer call, uint32_t error) { call->End(error); };
-    events.refused = lost;
-    events.unsent = lost;
-    events.not_connected = [](const Status&) {};
-    connection_ = ClientConnection::Start(socket, target_.authority(), &poller_, std::move(events));
-  }
-
-  const Target target_;
   net::Poller poller_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;
   std::atomic<uint64_t> last_number_{0};
-  std::mutex mutex_;  // guards `actions_`
-  std::vector<std::function<void()>> actions_;
-  // Used only by the client's thread.
-  bool ended_ = false;
   std::shared_ptr<ClientConnection> connection_;
+  bool ended_ = false;
   std::thread thread_;
 };
-
-inline std::unique_ptr<Client> ClientOf(const std::string& text) {
-  Target target;
-  return Target::Parse(text, &target).ok() ? std::make_unique<Client>(target) : nullptr;
-}
 
 // A started call of a test.Service method.
 class StartedCall {

@@ -4,6 +4,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,17 +40,56 @@ class Transport {
     kBroken,   // the received bytes are not HTTP/2
   };
   // Reads once, at most `most` bytes. Callbacks that receive data find it in block().
-  Result Read(size_t most = kBlockBytes);
+  Result Read(size_t most = kBlockBytes) {
+    if (block_.use_count() == 1) block_used_ = 0;
+    if (block_ == nullptr || kBlockBytes - block_used_ < kMinReadBytes) {
+      block_.reset(new uint8_t[kBlockBytes]);
+      block_used_ = 0;
+    }
+    uint8_t* const data = block_.get() + block_used_;
+    const size_t room = std::min(most, kBlockBytes - block_used_);
+    size_t size = room;
+    const net::Socket::Result result = socket_->Read(data, &size);
+    if (result == net::Socket::Result::kAgain) return Result::kNothing;
+    if (result == net::Socket::Result::kClosed) return Result::kClosed;
+    block_used_ += size;
+    if (nghttp2_session_mem_recv(session_, data, size) < 0) return Result::kBroken;
+    return size == room || socket_->is_tls() ? Result::kSome : Result::kAll;
+  }
   const std::shared_ptr<uint8_t[]>& block() const { return block_; }
   // Writes all pending output. Returns kNothing if the socket accepts no more now.
-  Result Write();
+  Result Write() {
+    while (FillOutput()) {
+      size_t size = output_.size() - output_sent_;
+      const net::Socket::Result result = socket_->Write(output_.data() + output_sent_, &size);
+      if (result == net::Socket::Result::kAgain) return Result::kNothing;
+      if (result == net::Socket::Result::kClosed) return Result::kClosed;
+      output_sent_ += size;
+    }
+    return Result::kAll;
+  }
   // Whether neither side has anything left to send.
   bool is_over() const {
     return nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0;
   }
 
  private:
-  bool FillOutput();
+  static constexpr size_t kMinReadBytes = 16 << 10;
+  static constexpr size_t kMaxOutputBytes = 64 << 10;
+
+  // Returns false if there is nothing to send.
+  bool FillOutput() {
+    if (output_sent_ < output_.size()) return true;
+    output_.clear();
+    output_sent_ = 0;
+    while (output_.size() < kMaxOutputBytes) {
+      const uint8_t* data = nullptr;
+      const ssize_t size = nghttp2_session_mem_send(session_, &data);
+      if (size <= 0) break;
+      output_.insert(output_.end(), data, data + size);
+    }
+    return !output_.empty();
+  }
 
   const std::unique_ptr<net::Socket> socket_;
   nghttp2_session* session_ = nullptr;

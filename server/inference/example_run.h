@@ -11,7 +11,6 @@
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
-#include "server/inference/call_options.h"
 #include "server/inference/run.h"
 #include "server/inference/servable.h"
 #include "server/metrics/call_record.h"

@@ -133,35 +133,6 @@ class ItemLookupTest : public testing::Test {
   int64_t unknown_ = 0;
 };
 
-TEST_F(ItemLookupTest, AddsTheSignaturesFeaturesAndRemovesTheKey) {
-  AddKeys({30, 10});
-  const Status status = Fill();
-  ASSERT_TRUE(status.ok()) << status.message;
-  EXPECT_THAT(Prices(), ElementsAre(30.25, 10.25));
-  EXPECT_NE(request_.Find("tags/length"), nullptr);
-  EXPECT_EQ(request_.Find("name"), nullptr);
-  EXPECT_EQ(request_.Find("item_id"), nullptr);
-}
-
-TEST_F(ItemLookupTest, AKeyThatIsAnInputStays) {
-  AddKeys({20});
-  ASSERT_TRUE(Fill("by_id").ok());
-  EXPECT_NE(request_.Find("item_id"), nullptr);
-  EXPECT_THAT(Prices(), ElementsAre(20.25));
-}
-
-TEST_F(ItemLookupTest, SentFeaturesOverrideTheTable) {
-  AddKeys({20});
-  const float price = 1;
-  Column* const sent = request_.AddColumn("price");
-  sent->dtype = DT_FLOAT;
-  sent->dims = {1};
-  sent->values.tensor_content = Bytes(&price, sizeof(price));
-  ASSERT_TRUE(Fill().ok());
-  EXPECT_THAT(Prices(), ElementsAre(1));
-  EXPECT_NE(request_.Find("tags"), nullptr);
-}
-
 TEST_F(ItemLookupTest, LengthsWithoutTheirListGetNoValues) {
   AddKeys({20});
   request_.AddColumn("tags/length");

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/inference/sliced_predict.h"
 #include "server/scheduling/cost.h"
 
 namespace colcast::inference {
@@ -15,8 +14,6 @@ using scheduling::Clock;
 using scheduling::RequestClass;
 using scheduling::RunMemory;
 using scheduling::WorkerPool;
-
-void RunAlone(AdmittedRequest one, WorkerPool* workers);
 
 // Whether the request may be split. If batches are padded to allowed sizes, a request is split only
 // if it exceeds the largest slice.
@@ -75,6 +72,8 @@ class AdmittedJob final : public scheduling::Job {
   WorkerPool* const workers_;
 };
 
+}  // namespace
+
 void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   const Clock::duration cost = one.cost;
   const bool is_long = cost > workers->options().longest_slice;
@@ -86,7 +85,7 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
     workers->SubmitSlices({new AdmittedJob(std::move(one), workers)}, since, cost);
     return;
   }
-  if (MayBeSplit(one) && RunBySlices(&one, workers, RunAlone)) return;
+  if (MayBeSplit(one) && RunBySlices(&one, workers)) return;
   WorkerPool::Share share;
   const scheduling::RunNeeds needs = NeedsOf(one);
   switch (workers->Reserve(needs, &share)) {
@@ -99,6 +98,8 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
       workers->SubmitForLater(new AdmittedJob(std::move(one), workers), needs, since, cost);
   }
 }
+
+namespace {
 
 // Removes long requests that should give way to short ones, and runs each by itself, at low
 // priority.

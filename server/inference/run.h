@@ -62,7 +62,7 @@ void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 
-// Implementation details, shared with sliced_predict.h and example_run.h, follow.
+// Implementation details, shared with example_run.h, follow.
 
 // A request that a worker has read, with its plan and estimated cost.
 struct AdmittedRequest {
@@ -77,6 +77,15 @@ struct AdmittedRequest {
 
 // Reads and plans the request. On failure, finishes it with the error and returns false.
 bool Admit(PredictMember* member, scheduling::Clock::duration waited, AdmittedRequest* admitted);
+
+// Runs the request, in slices if that pays, or queues it again until it may run.
+void RunAlone(AdmittedRequest admitted, scheduling::WorkerPool* workers);
+
+// Splits the request and submits its slices to the workers; the worker that runs the last slice
+// answers it. If a slice fails for a reason other than memory, the request runs whole. Returns
+// false and changes nothing if the request should not be split. REQUIRES a profile that can be
+// split.
+bool RunBySlices(AdmittedRequest* admitted, scheduling::WorkerPool* workers);
 
 // Returns what a run of the whole request needs.
 scheduling::RunNeeds NeedsOf(const AdmittedRequest& admitted);

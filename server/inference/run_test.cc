@@ -66,12 +66,10 @@ class FakeModel final : public ModelWithoutGraph {
   bool joins = true;        // whether Slices::Join() succeeds
   int64_t size_of_row = 0;  // RequestProfile::size per row
   std::string no_memory_in;
-  std::function<void()> on_slice;  // called before each slice
-  std::function<void()> on_run;    // called before each run of a whole request
+  std::function<void()> on_run;  // called before each run of a whole request
   mutable std::atomic<int> profiles{0};
   mutable std::atomic<int> runs{0};
   mutable std::atomic<int> slices_run{0};
-  mutable std::atomic<int64_t> first_slice_rows{0};
 
  private:
   static int64_t RowsOf(const DecodedRequest& request) { return request.columns()[0].dims.front(); }
@@ -89,7 +87,6 @@ class FakeModel final : public ModelWithoutGraph {
       const int64_t count = (left_ + rows - 1) / rows;
       rows_.push_back((left_ + count - 1) / count);
       left_ -= rows_.back();
-      if (rows_.size() == 1) model_->first_slice_rows = rows_.back();
       return static_cast<int>(rows_.size()) - 1;
     }
     int64_t rows(int slice) const override {
@@ -98,7 +95,6 @@ class FakeModel final : public ModelWithoutGraph {
     }
     void Run(int slice) override {
       ++model_->slices_run;
-      if (model_->on_slice) model_->on_slice();
       if (model_->no_memory_in == "a slice" && slice == 1) throw std::bad_alloc();
       std::this_thread::sleep_for(model_->time_per_run + model_->time_per_row * rows(slice));
     }
@@ -117,7 +113,6 @@ class FakeModel final : public ModelWithoutGraph {
     std::vector<int64_t> rows_;  // rows of each slice
   };
 
-  std::string signatures_;
   mutable std::atomic<std::thread::id> ran_on_;
 };
 
@@ -134,7 +129,7 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
     request_.AddColumn(input_)->dims = {rows};
   }
 
-  Clock::time_point deadline() const override { return deadline_at; }
+  Clock::time_point deadline() const override { return Clock::time_point::max(); }
   bool cancelled() const override { return hung_up; }
   void Describe(scheduling::JobProfile* profile) override { DescribePredict(this, profile); }
   void Run(Clock::duration, std::vector<scheduling::Taken>*) override {}
@@ -154,7 +149,6 @@ class FakeRequest final : public scheduling::Job, public PredictMember {
 
   bool readable = true;
   std::atomic<bool> hung_up{false};
-  Clock::time_point deadline_at = Clock::time_point::max();
 
  private:
   const std::shared_ptr<const Servable> servable_;
@@ -173,32 +167,55 @@ class PredictRunTest : public testing::Test {
     model_ = model.get();
     ASSERT_TRUE(Servable::Create("m", 1, std::move(model), &servable_, batching).ok());
   }
+  void ServeSlicesOf(int64_t rows) {
+    Batching batching;
+    batching.limits.max_slice_rows = rows;
+    Serve(batching);
+  }
+  scheduling::RequestClass& Class() { return *servable_->Find("late")->request_class; }
 
   void LearnMemory(int64_t input_bytes, int64_t bytes) {
-    for (int i = 0; i < 2; ++i) {
-      servable_->Find("late")->request_class->memory().Observe(input_bytes, bytes);
-    }
+    for (int i = 0; i < 2; ++i) Class().memory().Observe(input_bytes, bytes);
   }
-
   void Learn(std::chrono::microseconds per_row) {
-    servable_->Find("late")->request_class->NoteRun();
-    for (const int64_t rows : {10, 1000}) {
-      servable_->Find("late")->request_class->cost().Observe(rows, per_row * rows);
-    }
+    Class().NoteRun();
+    for (const int64_t rows : {10, 1000}) Class().cost().Observe(rows, per_row * rows);
   }
 
-  FakeModel* model_ = nullptr;
-  std::shared_ptr<const Servable> servable_;
-  static scheduling::WorkerPool::Options WithLongRequestsNice() {
-    scheduling::WorkerPool::Options options;
-    options.num_workers = 2;
-    options.long_request_nice = 10;
-    return options;
+  static Finished Run(FakeRequest* request, scheduling::WorkerPool* workers) {
+    RunPredict(request, milliseconds(3), {}, workers);
+    return request->WaitUntilFinished();
+  }
+  Finished Run(int64_t rows, const std::string& input = "x") {
+    FakeRequest request(servable_, rows, input);
+    return Run(&request, &workers_);
+  }
+  Finished RunOnTwoIdleWorkers(int64_t rows) {
+    AwaitIdle(workers_);
+    return Run(rows);
+  }
+  // Runs a request of 20 rows with the others.
+  Finished RunWith(std::vector<FakeRequest*> others, scheduling::WorkerPool* workers) {
+    FakeRequest first(servable_, 20);
+    std::vector<scheduling::Taken> companions;
+    for (FakeRequest* const other : others) companions.push_back({other, milliseconds(1)});
+    RunPredict(&first, milliseconds(3), companions, workers);
+    return first.WaitUntilFinished();
+  }
+  scheduling::JobProfile ProfileOf(int64_t rows) {
+    FakeRequest request(servable_, rows);
+    scheduling::JobProfile profile;
+    DescribePredict(&request, &profile);
+    return profile;
   }
 
-  static scheduling::WorkerPool::Options WithWorkers(int number) {
+  static void AwaitIdle(const scheduling::WorkerPool& workers) {
+    while (workers.idle_workers() < 2) std::this_thread::yield();
+  }
+  static scheduling::WorkerPool::Options WithWorkers(int number, int long_request_nice = 0) {
     scheduling::WorkerPool::Options options;
     options.num_workers = number;
+    options.long_request_nice = long_request_nice;
     return options;
   }
   static scheduling::WorkerPool::Options WithMemory(int64_t bytes) {
@@ -207,13 +224,13 @@ class PredictRunTest : public testing::Test {
     return options;
   }
 
+  FakeModel* model_ = nullptr;
+  std::shared_ptr<const Servable> servable_;
   scheduling::WorkerPool workers_{WithWorkers(2)};
 };
 
 TEST_F(PredictRunTest, ASingleRequestIsARunOfOne) {
-  FakeRequest request(servable_, 20);
-  RunPredict(&request, milliseconds(3), {}, &workers_);
-  const Finished finished = request.WaitUntilFinished();
+  const Finished finished = Run(20);
   EXPECT_TRUE(finished.status.ok());
   EXPECT_EQ(finished.record.queue_wait, milliseconds(3));
   EXPECT_EQ(finished.record.run_requests, 1);
@@ -222,15 +239,11 @@ TEST_F(PredictRunTest, ASingleRequestIsARunOfOne) {
 }
 
 TEST_F(PredictRunTest, JoinedRequestsHaveTheirOwnStatusAndTheFirstRecordsTheRun) {
-  FakeRequest first(servable_, 20);
   FakeRequest bad(servable_, 20, "bad");
   FakeRequest unreadable(servable_, 20);
   unreadable.readable = false;
   FakeRequest last(servable_, 30);
-  RunPredict(&first, milliseconds(3),
-             {{&bad, milliseconds(2)}, {&unreadable, milliseconds(2)}, {&last, milliseconds(1)}},
-             &workers_);
-  const Finished of_first = first.WaitUntilFinished();
+  const Finished of_first = RunWith({&bad, &unreadable, &last}, &workers_);
   EXPECT_TRUE(of_first.status.ok());
   EXPECT_EQ(of_first.record.run_requests, 3);
   EXPECT_EQ(of_first.record.run_rows, 70);
@@ -245,29 +258,21 @@ TEST_F(PredictRunTest, JoinedRequestsHaveTheirOwnStatusAndTheFirstRecordsTheRun)
 }
 
 TEST_F(PredictRunTest, ARequestWithoutMemoryFailsAlone) {
-  FakeRequest huge(servable_, 20, "huge");
-  RunPredict(&huge, milliseconds(0), {}, &workers_);
-  const Status alone = huge.WaitUntilFinished().status;
+  const Status alone = Run(20, "huge").status;
   EXPECT_EQ(alone.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(alone.message, HasSubstr("no memory"));
 
-  FakeRequest first(servable_, 20), again(servable_, 20, "huge"), last(servable_, 20);
-  RunPredict(&first, milliseconds(0), {{&again, milliseconds(0)}, {&last, milliseconds(0)}},
-             &workers_);
-  EXPECT_TRUE(first.WaitUntilFinished().status.ok());
+  FakeRequest again(servable_, 20, "huge"), last(servable_, 20);
+  EXPECT_TRUE(RunWith({&again, &last}, &workers_).status.ok());
   EXPECT_EQ(again.WaitUntilFinished().status.code, StatusCode::kResourceExhausted);
   EXPECT_TRUE(last.WaitUntilFinished().status.ok());
 }
 
 TEST_F(PredictRunTest, ASlicedRequestIsAnsweredOnceWhereverMemoryRunsOut) {
   for (const char* const where : {"a slice", "Join", "Split"}) {
-    Batching batching;
-    batching.limits.max_slice_rows = 4;
-    Serve(batching);
+    ServeSlicesOf(4);
     model_->no_memory_in = where;
-    FakeRequest request(servable_, 10);
-    RunPredict(&request, milliseconds(0), {}, &workers_);
-    const Finished finished = request.WaitUntilFinished();
+    const Finished finished = Run(10);
     if (where == std::string("Split")) {  // the memory suffices for the whole request
       EXPECT_TRUE(finished.status.ok());
       EXPECT_EQ(finished.record.run_rows, 10);
@@ -280,29 +285,24 @@ TEST_F(PredictRunTest, ASlicedRequestIsAnsweredOnceWhereverMemoryRunsOut) {
 TEST_F(PredictRunTest, ARequestWhoseCompanionsFailIsNotJoined) {
   FakeRequest unreadable(servable_, 20);
   unreadable.readable = false;
-  FakeRequest other(servable_, 20);
-  RunPredict(&unreadable, milliseconds(0), {{&other, milliseconds(1)}}, &workers_);
+  EXPECT_FALSE(RunWith({&unreadable}, &workers_).record.joined);
   EXPECT_FALSE(unreadable.WaitUntilFinished().status.ok());
-  EXPECT_FALSE(other.WaitUntilFinished().record.joined);
 }
 
 TEST_F(PredictRunTest, RowsBeyondMaxBatchSizeAreRefused) {
   Batching batching;
   batching.limits.max_request_rows = 10;
   Serve(batching);
-  FakeRequest request(servable_, 11);
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  const Status status = request.WaitUntilFinished().status;
+  const Status status = Run(11).status;
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message, HasSubstr("Task size 11 is larger than maximum input batch size 10"));
+  EXPECT_EQ(ProfileOf(11).request_class, nullptr);
+  EXPECT_EQ(ProfileOf(11).rows, 0);
 }
 
 TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   Learn(std::chrono::microseconds(10));
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
-  FakeRequest request(servable_, 1000);
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  const Finished finished = request.WaitUntilFinished();
+  const Finished finished = RunOnTwoIdleWorkers(1000);
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.record.long_lane);
   // one slice for each of two idle workers, and one for the worker that runs the request
@@ -311,22 +311,12 @@ TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
   EXPECT_EQ(finished.record.run_requests, 0);
 }
 
-TEST_F(PredictRunTest, SlicesKeepToMaxSliceRows) {
-  Batching batching;
-  batching.limits.max_slice_rows = 4;
-  Serve(batching);
-  FakeRequest request(servable_, 10);
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(request.WaitUntilFinished().record.slice_waits.size(), 3);
-}
-
 TEST_F(PredictRunTest, SlicesOfACancelledRequestAreDropped) {
   Learn(std::chrono::microseconds(10));
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
+  AwaitIdle(workers_);
   FakeRequest request(servable_, 1000);
   request.hung_up = true;
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(request.WaitUntilFinished().status.code, StatusCode::kCancelled);
+  EXPECT_EQ(Run(&request, &workers_).status.code, StatusCode::kCancelled);
   EXPECT_EQ(model_->slices_run, 0);
   EXPECT_EQ(workers_.dropped(scheduling::DropReason::kCancelled), 1);
 }
@@ -340,29 +330,25 @@ TEST_F(PredictRunTest, OnlyAShortRequestTakesCompanionsThatArriveWhileItIsRead) 
   started.get_future().wait();
   FakeRequest waiting(servable_, 20), large(servable_, 500), small(servable_, 20);
   workers.Submit(&waiting);
-  ASSERT_EQ(workers.queued(), 1);
-  RunPredict(&large, milliseconds(0), {}, &workers);
-  EXPECT_FALSE(large.WaitUntilFinished().record.joined);
+  EXPECT_FALSE(Run(&large, &workers).record.joined);
   EXPECT_EQ(workers.queued(), 1);
-  RunPredict(&small, milliseconds(0), {}, &workers);
-  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  EXPECT_EQ(Run(&small, &workers).record.run_rows, 40);
   EXPECT_TRUE(waiting.WaitUntilFinished().record.joined);
   EXPECT_EQ(workers.queued(), 0);
   release.set_value();
 }
 
-TEST_F(PredictRunTest, AnUnsplitLongRequestRunsAtLowPriority) {
+TEST_F(PredictRunTest, AnUnsplitLongRequestRunsAtLowPriorityBesideShortOnes) {
   model_->can_be_split = false;
   model_->time_per_row = std::chrono::microseconds(10);
   Learn(std::chrono::microseconds(10));
-  scheduling::WorkerPool workers(WithLongRequestsNice());
+  scheduling::WorkerPool workers(WithWorkers(2, /*long_request_nice=*/10));
   FakeRequest first(servable_, 1000), small(servable_, 20), then(servable_, 1000);
-  RunPredict(&first, milliseconds(0), {}, &workers);
+  Run(&first, &workers);
   EXPECT_EQ(model_->WhereItRan(), "here");  // no short request has arrived
-  RunPredict(&small, milliseconds(0), {}, &workers);
+  Run(&small, &workers);
   EXPECT_EQ(model_->WhereItRan(), "here");
-  RunPredict(&then, milliseconds(3), {}, &workers);
-  const Finished finished = then.WaitUntilFinished();
+  const Finished finished = Run(&then, &workers);
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
   EXPECT_GE(finished.record.queue_wait, milliseconds(3));
@@ -371,12 +357,11 @@ TEST_F(PredictRunTest, AnUnsplitLongRequestRunsAtLowPriority) {
 
 TEST_F(PredictRunTest, ALowPriorityRequestIsSplitOnItsExtraThread) {
   Learn(std::chrono::microseconds(10));
-  scheduling::WorkerPool workers(WithLongRequestsNice());
-  while (workers.idle_workers() < 2) std::this_thread::yield();
+  scheduling::WorkerPool workers(WithWorkers(2, /*long_request_nice=*/10));
+  AwaitIdle(workers);
   workers.short_requests().Note();
   FakeRequest request(servable_, 1000);
-  RunPredict(&request, milliseconds(3), {}, &workers);
-  const Finished finished = request.WaitUntilFinished();
+  const Finished finished = Run(&request, &workers);
   EXPECT_EQ(model_->WhereItRan(), "elsewhere");
   EXPECT_TRUE(finished.status.ok());
   EXPECT_TRUE(finished.record.long_lane);
@@ -386,12 +371,10 @@ TEST_F(PredictRunTest, ALowPriorityRequestIsSplitOnItsExtraThread) {
 TEST_F(PredictRunTest, ALowPriorityRequestDoesNotRunWithOthers) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
-  scheduling::WorkerPool workers(WithLongRequestsNice());
+  scheduling::WorkerPool workers(WithWorkers(2, /*long_request_nice=*/10));
   workers.short_requests().Note();
-  FakeRequest small(servable_, 20), large(servable_, 1000), other(servable_, 20);
-  RunPredict(&small, milliseconds(0), {{&large, milliseconds(0)}, {&other, milliseconds(0)}},
-             &workers);
-  EXPECT_EQ(small.WaitUntilFinished().record.run_rows, 40);
+  FakeRequest large(servable_, 1000), other(servable_, 20);
+  EXPECT_EQ(RunWith({&large, &other}, &workers).record.run_rows, 40);
   EXPECT_FALSE(large.WaitUntilFinished().record.joined);
   EXPECT_TRUE(other.WaitUntilFinished().record.joined);
 }
@@ -399,27 +382,16 @@ TEST_F(PredictRunTest, ALowPriorityRequestDoesNotRunWithOthers) {
 TEST_F(PredictRunTest, ARequestBeyondTheMemoryLimitIsRefusedBeforeItRuns) {
   model_->can_be_split = false;
   scheduling::WorkerPool workers(WithMemory(1 << 20));
-  FakeRequest attack(servable_, 1 << 20);
-  RunPredict(&attack, milliseconds(0), {}, &workers);
-  const Status status = attack.WaitUntilFinished().status;
+  FakeRequest attack(servable_, 1 << 20), small(servable_, 20);
+  const Status status = Run(&attack, &workers).status;
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message, HasSubstr("1048576 rows, 16 MiB of inputs"));
   EXPECT_THAT(status.message, HasSubstr("--max_run_bytes is 1048576"));
-  EXPECT_EQ(model_->runs, 0);
-  FakeRequest small(servable_, 20);
-  RunPredict(&small, milliseconds(0), {}, &workers);
-  EXPECT_TRUE(small.WaitUntilFinished().status.ok());
-}
-
-TEST_F(PredictRunTest, ErrorsInARequestComeBeforeItsMemoryNeeds) {
-  model_->can_be_split = false;
-  scheduling::WorkerPool workers(WithMemory(1 << 20));
+  // an error in a request comes before its need for memory
   FakeRequest wrong(servable_, int64_t{1} << 60, "wrong");
-  RunPredict(&wrong, milliseconds(0), {}, &workers);
-  const Status status = wrong.WaitUntilFinished().status;
-  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message, "a wrong input");
+  EXPECT_EQ(Run(&wrong, &workers).status.message, "a wrong input");
   EXPECT_EQ(model_->runs, 0);
+  EXPECT_TRUE(Run(&small, &workers).status.ok());
 }
 
 TEST_F(PredictRunTest, SlicesFitTheMemoryLimit) {
@@ -435,15 +407,12 @@ TEST_F(PredictRunTest, SlicesFitTheMemoryLimit) {
 
 TEST_F(PredictRunTest, ARequestWhoseSlicesFailRunsWholeWithinTheMemoryLimit) {
   for (const bool is_enough : {true, false}) {
-    Batching batching;
-    batching.limits.max_slice_rows = 1000;
-    Serve(batching);
+    ServeSlicesOf(1000);
     LearnMemory(16 * 20, 16 * 20);
     model_->joins = false;
     scheduling::WorkerPool workers(WithMemory(is_enough ? 1 << 20 : 1 << 16));
     FakeRequest request(servable_, 10'000);
-    RunPredict(&request, milliseconds(0), {}, &workers);
-    const Status status = request.WaitUntilFinished().status;
+    const Status status = Run(&request, &workers).status;
     EXPECT_GE(model_->slices_run, 10);
     EXPECT_EQ(model_->runs, is_enough ? 1 : 0);
     EXPECT_EQ(status.code, is_enough ? StatusCode::kOk : StatusCode::kResourceExhausted);
@@ -476,128 +445,81 @@ TEST_F(PredictRunTest, SmallRequestsRunWhileLargeOnesWaitForMemory) {
   EXPECT_TRUE(second.WaitUntilFinished().status.ok());
 }
 
+// The first run includes compilation, so its time must not count as the cost of a row.
 TEST_F(PredictRunTest, AColdRunTeachesNothing) {
   model_->time_per_run = milliseconds(20);
-  FakeRequest first(servable_, 2);
-  RunPredict(&first, milliseconds(0), {}, &workers_);
-  first.WaitUntilFinished();
-  scheduling::CostEstimate& cost = servable_->Find("late")->request_class->cost();
-  EXPECT_EQ(cost.Of(20), milliseconds(0));
-  FakeRequest again(servable_, 2);
-  RunPredict(&again, milliseconds(0), {}, &workers_);
-  again.WaitUntilFinished();
-  EXPECT_GE(cost.Of(2), milliseconds(20));
-}
-
-// The first run includes compilation, so its time must not count as the cost of a row.
-TEST_F(PredictRunTest, AfterAColdRunTheFirstSliceIsAsLargeAsForUnknownCost) {
-  model_->time_per_run = milliseconds(50);
-  FakeRequest first(servable_, 1);
-  RunPredict(&first, milliseconds(0), {}, &workers_);
-  first.WaitUntilFinished();
-  model_->time_per_run = milliseconds(0);
-  workers_.short_requests().Note();
-  FakeRequest huge(servable_, 262'144);
-  RunPredict(&huge, milliseconds(0), {}, &workers_);
-  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
-  EXPECT_GT(model_->first_slice_rows, scheduling::kRowsToLearnFrom / 2);
-}
-
-TEST_F(PredictRunTest, ALargeRequestIsSplitOnceItsCostIsKnown) {
-  model_->time_per_run = milliseconds(50);
-  FakeRequest first(servable_, 20), large(servable_, 1000), then(servable_, 1000);
-  RunPredict(&first, milliseconds(0), {}, &workers_);
-  first.WaitUntilFinished();
-  model_->time_per_run = std::chrono::microseconds(0);
-  model_->time_per_row = std::chrono::microseconds(20);
-  RunPredict(&large, milliseconds(0), {}, &workers_);
-  large.WaitUntilFinished();
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
-  RunPredict(&then, milliseconds(0), {}, &workers_);
-  EXPECT_GT(then.WaitUntilFinished().record.slice_waits.size(), 1);
+  Run(2);
+  EXPECT_EQ(Class().cost().Of(20), milliseconds(0));
+  Run(2);
+  EXPECT_GE(Class().cost().Of(2), milliseconds(20));
 }
 
 TEST_F(PredictRunTest, AWrongEstimateIsCorrectedWhileARequestRuns) {
   Learn(milliseconds(50));
   workers_.short_requests().Note();
-  FakeRequest huge(servable_, 262'144);
-  RunPredict(&huge, milliseconds(0), {}, &workers_);
-  EXPECT_TRUE(huge.WaitUntilFinished().status.ok());
+  EXPECT_TRUE(Run(262'144).status.ok());
   EXPECT_LE(model_->slices_run, 262'144 / 100);  // the estimate asks for slices of one row
 }
 
 TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
-  scheduling::CostEstimate& cost = servable_->Find("late")->request_class->cost();
   const auto run_together = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      FakeRequest first(servable_, 20), other(servable_, 20);
-      RunPredict(&first, milliseconds(0), {{&other, milliseconds(0)}}, &workers_);
+      FakeRequest other(servable_, 20);
+      RunWith({&other}, &workers_);
       EXPECT_TRUE(other.WaitUntilFinished().record.joined);
     }
   };
   const auto estimate = [&](Clock::duration wrong) {
-    for (int i = 0; i < 200; ++i) cost.Observe(20, wrong);
+    for (int i = 0; i < 200; ++i) Class().cost().Observe(20, wrong);
   };
   model_->time_per_row = std::chrono::microseconds(100);
-  servable_->Find("late")->request_class->NoteRun();
+  Class().NoteRun();
   run_together(1);  // the cost is still unknown
-  EXPECT_GE(cost.Of(20), milliseconds(2));
+  EXPECT_GE(Class().cost().Of(20), milliseconds(2));
   estimate(std::chrono::microseconds(20));
   run_together(20);
-  EXPECT_GE(cost.Of(20), milliseconds(1));
+  EXPECT_GE(Class().cost().Of(20), milliseconds(1));
   estimate(std::chrono::seconds(100));
   run_together(20);
-  EXPECT_LE(cost.Of(20), std::chrono::seconds(50));
+  EXPECT_LE(Class().cost().Of(20), std::chrono::seconds(50));
 }
 
-TEST_F(PredictRunTest, SlicesTeachTheCostOfTheirRows) {
-  Batching batching;
-  batching.limits.max_slice_rows = 400;
-  Serve(batching);
-  servable_->Find("late")->request_class->NoteRun();
+TEST_F(PredictRunTest, SlicesKeepToMaxSliceRowsAndTeachTheCostOfTheirRows) {
+  ServeSlicesOf(400);
+  Class().NoteRun();
   model_->time_per_row = milliseconds(1);
-  FakeRequest request(servable_, 1000);
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  EXPECT_GE(request.WaitUntilFinished().record.slice_waits.size(), 3);
-  EXPECT_GE(servable_->Find("late")->request_class->cost().Of(1000), milliseconds(900));
+  EXPECT_EQ(Run(1000).record.slice_waits.size(), 3);
+  EXPECT_GE(Class().cost().Of(1000), milliseconds(900));
 }
 
 TEST_F(PredictRunTest, TheCostFollowsTheSizeIfThereIsOne) {
-  servable_->Find("late")->request_class->NoteRun();
+  Class().NoteRun();
   model_->size_of_row = 100;
   model_->time_per_row = milliseconds(1);
-  FakeRequest request(servable_, 20);
-  RunPredict(&request, milliseconds(0), {}, &workers_);
-  request.WaitUntilFinished();
-  EXPECT_GE(servable_->Find("late")->request_class->cost().Of(2000), milliseconds(20));
-  EXPECT_LT(servable_->Find("late")->request_class->cost().Of(20), milliseconds(20));
+  Run(20);
+  EXPECT_GE(Class().cost().Of(2000), milliseconds(20));
+  EXPECT_LT(Class().cost().Of(20), milliseconds(20));
 }
 
 TEST_F(PredictRunTest, LargeRowsAreSplitIntoSmallerSlices) {
   Learn(std::chrono::microseconds(1));
   model_->time_per_row = std::chrono::microseconds(1);
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
-  FakeRequest small(servable_, 200), large(servable_, 200);
-  RunPredict(&small, milliseconds(0), {}, &workers_);
-  small.WaitUntilFinished();
+  RunOnTwoIdleWorkers(200);
   EXPECT_EQ(model_->slices_run, 0);
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
   model_->size_of_row = 100;  // makes the request take 20 ms
-  RunPredict(&large, milliseconds(0), {}, &workers_);
-  EXPECT_GT(large.WaitUntilFinished().record.slice_waits.size(), 1);
+  EXPECT_GT(RunOnTwoIdleWorkers(200).record.slice_waits.size(), 1);
 }
 
 TEST_F(PredictRunTest, PreemptionOfALowPriorityRequestIsNotItsCost) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
-  const auto before = servable_->Find("late")->request_class->cost().Of(1000);
+  const auto before = Class().cost().Of(1000);
   model_->time_per_row = milliseconds(1);  // the run sleeps, which takes no CPU time
-  scheduling::WorkerPool workers(WithLongRequestsNice());
+  scheduling::WorkerPool workers(WithWorkers(2, /*long_request_nice=*/10));
   workers.short_requests().Note();
   FakeRequest request(servable_, 1000);
-  RunPredict(&request, milliseconds(0), {}, &workers);
-  request.WaitUntilFinished();
-  EXPECT_LE(servable_->Find("late")->request_class->cost().Of(1000), before);
+  Run(&request, &workers);
+  EXPECT_LE(Class().cost().Of(1000), before);
 }
 
 TEST_F(PredictRunTest, APaddedRequestIsSplitOnlyBeyondTheLargestSlice) {
@@ -605,22 +527,19 @@ TEST_F(PredictRunTest, APaddedRequestIsSplitOnlyBeyondTheLargestSlice) {
   batching.rules.allowed_batch_sizes = {1000};
   Serve(batching);
   Learn(std::chrono::microseconds(10));
-  while (workers_.idle_workers() < 2) std::this_thread::yield();
-  FakeRequest whole(servable_, 1000);
-  RunPredict(&whole, milliseconds(0), {}, &workers_);
-  EXPECT_EQ(whole.WaitUntilFinished().record.run_rows, 1000);
+  EXPECT_EQ(RunOnTwoIdleWorkers(1000).record.run_rows, 1000);
   EXPECT_EQ(model_->slices_run, 0);
 }
 
 TEST_F(PredictRunTest, TheProfileHasClassRowsAndCost) {
   Learn(std::chrono::microseconds(10));
-  FakeRequest request(servable_, 1000);
-  scheduling::JobProfile profile;
-  DescribePredict(&request, &profile);
-  EXPECT_EQ(profile.request_class, servable_->Find("late")->request_class.get());
+  const scheduling::JobProfile profile = ProfileOf(1000);
+  EXPECT_EQ(profile.request_class, &Class());
   EXPECT_EQ(profile.group, 1);
   EXPECT_EQ(profile.rows, 1000);
   EXPECT_NEAR(std::chrono::duration<double>(profile.cost).count(), 0.01, 0.001);
+  EXPECT_EQ(ProfileOf(INT64_MAX).rows, scheduling::JobProfile::kMaxRows);
+  EXPECT_GT(ProfileOf(INT64_MAX).cost, milliseconds(0));
 }
 
 TEST_F(PredictRunTest, ARequestIsPlannedOnce) {
@@ -631,26 +550,6 @@ TEST_F(PredictRunTest, ARequestIsPlannedOnce) {
   RunPredict(&first, milliseconds(0), {{&second, milliseconds(0)}}, &workers_);
   EXPECT_TRUE(second.WaitUntilFinished().record.joined);
   EXPECT_EQ(model_->profiles, 2);
-}
-
-TEST_F(PredictRunTest, ClaimedRowsAreBounded) {
-  Learn(std::chrono::microseconds(10));
-  FakeRequest request(servable_, INT64_MAX);
-  scheduling::JobProfile profile;
-  DescribePredict(&request, &profile);
-  EXPECT_EQ(profile.rows, scheduling::JobProfile::kMaxRows);
-  EXPECT_GT(profile.cost, milliseconds(0));
-}
-
-TEST_F(PredictRunTest, ARequestThatWillBeRefusedHasAnEmptyProfile) {
-  Batching batching;
-  batching.limits.max_request_rows = 10;
-  Serve(batching);
-  FakeRequest request(servable_, 11);
-  scheduling::JobProfile profile;
-  DescribePredict(&request, &profile);
-  EXPECT_EQ(profile.request_class, nullptr);
-  EXPECT_EQ(profile.rows, 0);
 }
 
 // Records the observer of its runs.

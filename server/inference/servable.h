@@ -16,13 +16,30 @@
 #include "server/base/status.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
-#include "server/inference/call_options.h"
 #include "server/inference/item_lookup.h"
 #include "server/scheduling/request_queue.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 #include "tensorflow_serving/apis/model.pb.h"
 
 namespace colcast::inference {
+
+inline constexpr char kPredictMethodName[] = "tensorflow/serving/predict";
+inline constexpr char kClassifyMethodName[] = "tensorflow/serving/classify";
+inline constexpr char kRegressMethodName[] = "tensorflow/serving/regress";
+
+class RunGate;
+
+// Options of a call to a servable, for all APIs.
+struct CallOptions {
+  // --enable_signature_method_name_check: whether a signature may be called only through the API
+  // for which it was made.
+  bool check_method_names = false;
+  // Limits from engine::Options, applied to tf.Examples before they reach the engine.
+  int64_t max_request_rows = 1 << 20;
+  int64_t max_expanded_bytes = int64_t{1} << 30;
+  // Admits runs to the worker pool's resources; null if no other runs compete, as in warm-up.
+  RunGate* gate = nullptr;
+};
 
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 

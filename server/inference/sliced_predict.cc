@@ -1,5 +1,4 @@
-#include "server/inference/sliced_predict.h"
-
+// Runs a large request in slices of its candidates, on several workers.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/inference/run.h"
 #include "server/scheduling/cost.h"
 
 namespace colcast::inference {
@@ -44,11 +44,8 @@ int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
 class SlicedPredict {
  public:
   SlicedPredict(AdmittedRequest admitted, std::unique_ptr<engine::Slices> slices,
-                WorkerPool* workers, WholeRunner run_whole)
-      : admitted_(std::move(admitted)),
-        slices_(std::move(slices)),
-        workers_(workers),
-        run_whole_(run_whole) {}
+                WorkerPool* workers)
+      : admitted_(std::move(admitted)), slices_(std::move(slices)), workers_(workers) {}
 
   scheduling::Job* job() const { return admitted_.member->job(); }
   uint64_t client() const { return client_; }
@@ -121,7 +118,7 @@ class SlicedPredict {
     slices_.reset();
     if (!has_ended() && !status.ok() && status.code != StatusCode::kResourceExhausted) {
       admitted_.whole = true;
-      return run_whole_(std::move(admitted_), workers_);
+      return RunAlone(std::move(admitted_), workers_);
     }
     metrics::CallRecord& record = *admitted_.member->record();
     record.run_start = start_;
@@ -158,7 +155,6 @@ class SlicedPredict {
   AdmittedRequest admitted_;
   std::unique_ptr<engine::Slices> slices_;
   WorkerPool* const workers_;
-  const WholeRunner run_whole_;
   const uint64_t client_ = job()->client();
   const Clock::time_point start_ = Clock::now();
   int at_once_ = 0;
@@ -215,7 +211,7 @@ class SliceJob final : public scheduling::Job {
 
 }  // namespace
 
-bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, WholeRunner run_whole) {
+bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers) {
   const Clock::duration cost = admitted->cost;
   const int64_t rows = admitted->profile().rows;
   const scheduling::SliceNeeds needs = {workers->idle_workers(),
@@ -232,7 +228,7 @@ bool RunBySlices(AdmittedRequest* admitted, WorkerPool* workers, WholeRunner run
   });
   if (!status.ok() || slices == nullptr) return false;
   const auto whole =
-      std::make_shared<SlicedPredict>(std::move(*admitted), std::move(slices), workers, run_whole);
+      std::make_shared<SlicedPredict>(std::move(*admitted), std::move(slices), workers);
   std::vector<scheduling::Job*> jobs;
   for (const int first : whole->TakeFirst(slice)) {
     jobs.push_back(new SliceJob(whole, first, workers));

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "server/base/figures.h"
 #include "server/base/status.h"
 
 namespace colcast::metrics {
@@ -16,7 +15,6 @@ namespace {
 
 using Series = std::vector<RequestSeries>;
 constexpr MetricType kCounter = MetricType::kCounter;
-constexpr MetricType kGauge = MetricType::kGauge;
 constexpr MetricType kHistogram = MetricType::kHistogram;
 
 constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microseconds");
@@ -57,51 +55,54 @@ void WriteRequestCount(const Series& requests, TextWriter* writer) {
   }
 }
 
-void WriteRequestLatency(const Series& requests, TextWriter* writer) {
-  using Key = std::tuple<std::string_view, std::string, std::string_view>;
-  std::map<Key, HistogramSnapshot> sums;
+using OwnLabels = std::vector<std::pair<std::string_view, std::string>>;
+using Sums = std::map<OwnLabels, HistogramSnapshot>;
+
+// Writes the call metric at `index` under another name, summed over the series with equal labels.
+// Leaves out series without labels.
+Sums WriteSums(const Series& requests, size_t index, const char* name, const char* help,
+               OwnLabels (*labels_of)(const RequestLabels&), TextWriter* writer) {
+  Sums sums;
   for (const RequestSeries& series : requests) {
-    const RequestLabels& labels = series.labels;
-    if (series.histograms[kLatency].Count() == 0) continue;
-    sums[{labels.model_name, ApiAsServed(labels), labels.entrypoint}].Add(
-        series.histograms[kLatency]);
+    const OwnLabels labels = labels_of(series.labels);
+    const HistogramSnapshot& histogram = series.histograms[index];
+    if (!labels.empty() && histogram.Count() > 0) sums[labels].Add(histogram);
   }
-  writer->Metric(":tensorflow:serving:request_latency", kHistogram,
-                 "Microseconds from the receipt of a request to its answer.");
-  for (const auto& [key, sum] : sums) {
-    const auto& [model, api, entrypoint] = key;
-    writer->Sample({{"model_name", model}, {"API", api}, {"entrypoint", entrypoint}}, sum);
-  }
+  writer->Metric(name, kHistogram, help);
+  for (const auto& [labels, sum] : sums) writer->Sample({labels.begin(), labels.end()}, sum);
+  return sums;
 }
 
-void WriteRuntimeLatency(const Series& requests, TextWriter* writer) {
-  std::map<std::tuple<std::string_view, std::string_view>, HistogramSnapshot> sums;
-  for (const RequestSeries& series : requests) {
-    if (series.histograms[kRunLatency].Count() == 0) continue;
-    sums[{series.labels.model_name, series.labels.api}].Add(series.histograms[kRunLatency]);
-  }
-  writer->Metric(":tensorflow:serving:runtime_latency", kHistogram,
-                 "Microseconds a request took in the model.");
-  for (const auto& [key, sum] : sums) {
-    const auto& [model, api] = key;
-    writer->Sample({{"model_name", model}, {"API", api}, {"runtime", kRuntime}}, sum);
-  }
-}
-
-// Writes the counts of APIs whose rows are tf.Examples.
-void WriteExampleCounts(const Series& requests, TextWriter* writer) {
-  std::map<std::string_view, HistogramSnapshot> sums;
-  for (const RequestSeries& series : requests) {
-    const std::string_view api = series.labels.api;
-    if (api == "Predict" || api == "ModelInfer" || series.histograms[kRows].Count() == 0) continue;
-    sums[series.labels.model_name].Add(series.histograms[kRows]);
-  }
-  writer->Metric(":tensorflow:serving:request_example_counts", kHistogram,
-                 "tf.Examples of a request to classify or regress.");
-  for (const auto& [model, sum] : sums) writer->Sample({{"model", model}}, sum);
+void WriteHistograms(const Series& requests, TextWriter* writer) {
+  WriteSums(
+      requests, kLatency, ":tensorflow:serving:request_latency",
+      "Microseconds from the receipt of a request to its answer.",
+      [](const RequestLabels& labels) -> OwnLabels {
+        return {{"model_name", labels.model_name},
+                {"API", ApiAsServed(labels)},
+                {"entrypoint", labels.entrypoint}};
+      },
+      writer);
+  WriteSums(
+      requests, kRunLatency, ":tensorflow:serving:runtime_latency",
+      "Microseconds a request took in the model.",
+      [](const RequestLabels& labels) -> OwnLabels {
+        return {{"model_name", labels.model_name}, {"API", labels.api}, {"runtime", kRuntime}};
+      },
+      writer);
+  const Sums examples = WriteSums(
+      requests, kRows, ":tensorflow:serving:request_example_counts",
+      "tf.Examples of a request to classify or regress.",
+      [](const RequestLabels& labels) -> OwnLabels {
+        if (labels.api == "Predict" || labels.api == "ModelInfer") return {};
+        return {{"model", labels.model_name}};
+      },
+      writer);
   writer->Metric(":tensorflow:serving:request_example_count_total", kCounter,
                  "tf.Examples of all requests to classify or regress.");
-  for (const auto& [model, sum] : sums) writer->Sample({{"model", model}}, sum.sum);
+  for (const auto& [labels, sum] : examples) {
+    writer->Sample({labels.begin(), labels.end()}, sum.sum);
+  }
 }
 
 void WriteStatuses(const Series& requests, TextWriter* writer) {
@@ -136,9 +137,7 @@ void WriteCallMetrics(const Series& requests, TextWriter* writer) {
 
 void WriteRequests(const Series& requests, TextWriter* writer) {
   WriteRequestCount(requests, writer);
-  WriteRequestLatency(requests, writer);
-  WriteRuntimeLatency(requests, writer);
-  WriteExampleCounts(requests, writer);
+  WriteHistograms(requests, writer);
   WriteStatuses(requests, writer);
   WriteCallMetrics(requests, writer);
 }
@@ -178,38 +177,6 @@ void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
   for (const bool long_lane : {false, true}) {
     writer->Sample({{"lane", long_lane ? "long" : "short"}}, metrics.LaneWait(long_lane));
   }
-}
-
-void WriteProcess(const ProcessUsage& usage, TextWriter* writer) {
-  writer->Metric(":colcast:lost_log_lines_total", kCounter,
-                 "Log lines lost because their reader stopped reading or is gone.");
-  writer->Sample({}, figures.lost_log_lines.load());
-  writer->Metric(":colcast:connections_closed_for_room_total", kCounter,
-                 "Idle connections closed because connections or descriptors ran short.");
-  writer->Sample({}, figures.closed_for_room.load());
-  writer->Metric(":colcast:refused_certificates_total", kCounter,
-                 "Renewed certificates that were invalid, so that the old ones stayed in use.");
-  writer->Sample({}, figures.refused_certificates.load());
-  writer->Metric(":colcast:certificates_end_seconds", kGauge,
-                 "When the certificates in use expire, in seconds since 1970; 0 without TLS.");
-  writer->Sample({}, figures.certificates_end.load());
-  writer->Metric(":colcast:anonymous_memory_bytes", kGauge,
-                 "Resident memory without mapped files, which the kernel can drop.");
-  writer->Sample({}, usage.anonymous_bytes);
-  writer->Metric(":colcast:memory_limit_bytes", kGauge,
-                 "Memory of the machine or, if less, the limit of the control groups.");
-  writer->Sample({}, usage.memory_limit);
-  writer->Metric("process_cpu_seconds_total", kCounter, "User and system time of all threads.");
-  writer->Sample({}, usage.cpu_seconds);
-  writer->Metric("process_resident_memory_bytes", kGauge, "Resident memory.");
-  writer->Sample({}, usage.resident_bytes);
-  writer->Metric("process_open_fds", kGauge, "Open file descriptors.");
-  writer->Sample({}, usage.open_fds);
-  writer->Metric("process_max_fds", kGauge, "File descriptors that may be open.");
-  writer->Sample({}, usage.max_fds);
-  writer->Metric("process_start_time_seconds", kGauge,
-                 "When the process started, in seconds since 1970.");
-  writer->Sample({}, usage.start_time_seconds);
 }
 
 }  // namespace colcast::metrics

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "server/metrics/metrics.h"
-#include "server/metrics/process_usage.h"
 #include "server/metrics/text_writer.h"
 
 namespace colcast::metrics {
@@ -14,7 +13,7 @@ namespace colcast::metrics {
 void WriteRequests(const std::vector<RequestSeries>& requests, TextWriter* writer);
 void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer);
 void WriteLaneWaits(const Metrics& metrics, TextWriter* writer);
-void WriteProcess(const ProcessUsage& usage, TextWriter* writer);
+void WriteProcess(TextWriter* writer);
 
 }  // namespace colcast::metrics
 

@@ -5,7 +5,6 @@
 #include <absl/base/thread_annotations.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -74,8 +73,6 @@ class Metrics {
   // `status` is the name of a status code.
   void RecordWarmup(const std::string& model_path, const std::string& status,
                     std::chrono::nanoseconds latency);
-
-  // Records that a request was forwarded to another server, and whether that server answered.
 
   // Sorted by labels, compared field by field in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -345,6 +347,36 @@ TEST(TextWriterTest, AHistogramIsCumulativeInItsPublishedUnit) {
        }) {
     EXPECT_NE(writer.text().find(line), std::string::npos) << line << writer.text();
   }
+}
+
+double ValueOf(const std::string& name) {
+  TextWriter writer;
+  WriteProcess(&writer);
+  const std::string line = '\n' + name + ' ';
+  const size_t at = writer.text().find(line);
+  EXPECT_NE(at, std::string::npos) << name;
+  return std::stod(writer.text().substr(at + line.size()));
+}
+
+TEST(ProcessTest, TellsOfThisProcess) {
+  EXPECT_GT(ValueOf("process_cpu_seconds_total"), 0);
+  EXPECT_GT(ValueOf("process_resident_memory_bytes"), 1 << 20);
+  EXPECT_LT(ValueOf("process_resident_memory_bytes"), 1ll << 32);
+  EXPECT_GT(ValueOf(":colcast:anonymous_memory_bytes"), 0);
+  EXPECT_LT(ValueOf(":colcast:anonymous_memory_bytes"), ValueOf(":colcast:memory_limit_bytes"));
+  EXPECT_GT(ValueOf("process_max_fds"), ValueOf("process_open_fds"));
+  const double start = ValueOf("process_start_time_seconds");
+  const auto now = static_cast<double>(time(nullptr));
+  EXPECT_LE(start, now + 1);
+  EXPECT_GT(start, now - 3600);
+  EXPECT_EQ(ValueOf("process_start_time_seconds"), start);
+}
+
+TEST(ProcessTest, CountsAnOpenFile) {
+  const double before = ValueOf("process_open_fds");
+  EXPECT_GE(before, 3);
+  const std::ifstream file("/proc/self/stat");
+  EXPECT_EQ(ValueOf("process_open_fds"), before + 1);
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "server/net/connection.h"
-#include "server/net/handshakes.h"
 #include "server/net/testing.h"
 
 namespace colcast::net {

@@ -1,5 +1,3 @@
-#include "server/pages/metrics_page.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -8,7 +6,7 @@
 
 #include "server/metrics/exposition.h"
 #include "server/metrics/text_writer.h"
-#include "server/models/model_status.h"
+#include "server/pages/pages.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::pages {
@@ -272,7 +270,7 @@ std::string MetricsText(const Backend& backend, std::string_view server_version)
   WriteSpans(backend.tracer, &writer);
   Write(":colcast:build_info", kGauge, "Always 1, labelled with the server's version.",
         {{{{"version", std::string(server_version)}}, 1}}, &writer);
-  WriteProcess(metrics::ReadProcessUsage(), &writer);
+  metrics::WriteProcess(&writer);
   return writer.text();
 }
 

@@ -8,8 +8,6 @@
 
 #include "server/metrics/text_writer.h"
 #include "server/pages/embedded_files.h"
-#include "server/pages/metrics_page.h"
-#include "server/pages/status_json.h"
 
 namespace colcast::pages {
 

@@ -3,9 +3,13 @@
 #define COLCAST_SERVER_PAGES_PAGES_H_
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "server/backend.h"
+#include "server/base/text.h"
 #include "server/http1/router.h"
+#include "server/models/model_status.h"
 
 namespace colcast::pages {
 
@@ -16,6 +20,16 @@ inline constexpr char kMetricsPath[] = "/metrics";
 // there, too.
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
+
+// All metrics, in Prometheus' text format.
+std::string MetricsText(const Backend& backend, std::string_view server_version);
+
+// What serves and why not: the models' versions and the item tables.
+std::string StatusJson(const Backend& backend, std::string_view server_version);
+
+// Adds every version with its state, the reason if it does not serve, and its signatures' columns.
+// Versions are text, as in the REST API, because JSON readers round numbers above 2^53.
+void WriteModels(const std::vector<models::ModelSnapshot>& models, JsonWriter* json);
 
 }  // namespace colcast::pages
 

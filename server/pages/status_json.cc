@@ -1,8 +1,7 @@
-#include "server/pages/status_json.h"
-
 #include <cstdint>
 #include <map>
 
+#include "server/pages/pages.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::pages {

@@ -1,5 +1,3 @@
-#include "server/pages/status_json.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidjson/document.h>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "server/inference/testing.h"
+#include "server/pages/pages.h"
 
 namespace colcast::pages {
 namespace {

@@ -1,7 +1,7 @@
 """Writes the protos of all services, with everything they import, as one FileDescriptorSet.
 
-The wheels of TF Serving's API and of gRPC's health check and reflection contain generated Python
-code instead of .proto files. The descriptors in that code are complete, and protoc reads them with
+The wheels of TF Serving's API and of gRPC's health check contain generated Python code instead of
+.proto files. The descriptors in that code are complete, and protoc reads them with
 --descriptor_set_in.
 
 Usage: collect_descriptors.py OUTPUT    (prints the set's file names, dependencies first)
@@ -15,7 +15,6 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 from google.protobuf import descriptor, descriptor_pb2
 from grpc_health.v1 import health_pb2
-from grpc_reflection.v1alpha import reflection_pb2
 from tensorflow_serving.apis import (
     model_service_pb2,
     prediction_log_pb2,
@@ -27,7 +26,6 @@ _ROOTS = (
     model_service_pb2,
     prediction_log_pb2,
     health_pb2,
-    reflection_pb2,
 )
 
 

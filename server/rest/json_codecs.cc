@@ -5,7 +5,6 @@
 
 #include "server/api/call.h"
 #include "server/base/status.h"
-#include "server/inference/call_options.h"
 #include "server/inference/example_run.h"
 #include "server/inference/run.h"
 #include "server/inference/servable.h"
@@ -129,7 +128,7 @@ class JsonCodec : public Base {
     origin.entrypoint = "REST";
     if (timeout.count() > 0) origin.deadline = scheduling::Clock::now() + timeout;
     origin.is_deadline_ours = timeout.count() > 0;
-    const uint64_t caller = callers::ClientOf(exchange->request().caller);
+    const uint64_t caller = scheduling::ClientOf(exchange->request().caller);
     origin.client = caller != 0 ? caller : exchange->client();
     origin.traceparent = exchange->request().traceparent;
     return origin;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "server/base/text.h"
-#include "server/wire/column.h"
 #include "server/wire/data_type.h"
+#include "server/wire/testing.h"
 
 namespace colcast::http {
 namespace {
@@ -31,22 +31,13 @@ SignatureDef OneInput(DataType dtype) {
   return signature;
 }
 
-struct Texts final : StringVisitor {
-  void Set(int64_t /*index*/, const Bytes& value) override { joined += value.ToString() + ';'; }
-  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { FAIL() << "a short list"; }
-  std::string joined;
-};
-
 // name:DTYPE[shape]=elements
 std::string Show(const Column& column) {
   std::string text =
       std::string(column.name) + ':' + DataTypeName(column.dtype) + ShapeName(column.dims) + '=';
   if (column.dtype == DT_STRING) {
-    int64_t count = 0;
-    EXPECT_TRUE(ElementCount(column, &count).ok());
-    Texts texts;
-    EXPECT_TRUE(VisitStrings(column, count, &texts).ok());
-    return text + texts.joined;
+    for (const std::string& value : StringsOf(column)) text += value + ';';
+    return text;
   }
   const std::string content = column.values.tensor_content.ToString();
   for (size_t at = 0; at < content.size(); at += ElementSize(column.dtype)) {

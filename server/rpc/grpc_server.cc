@@ -13,7 +13,6 @@
 #include "server/base/log.h"
 #include "server/base/machine.h"
 #include "server/rpc/services.h"
-#include "server/rpc/standard_services.h"
 
 namespace colcast::rpc {
 
@@ -75,13 +74,6 @@ http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments)
 
 namespace {
 
-std::vector<std::string> ServiceNames(const GrpcServer::Options& options) {
-  std::vector<std::string> names = {kPredictionService, kModelService, kInferenceService,
-                                    kReflectionService};
-  if (options.health_service) names.push_back(kHealthService);
-  return names;
-}
-
 std::unique_ptr<HealthService> MakeHealthService(const GrpcServer::Options& options) {
   if (!options.health_service) return nullptr;
   return std::make_unique<HealthService>(
@@ -134,7 +126,6 @@ http2::Methods GrpcServer::Methods(const Options& options) {
   methods.merge(ModelMethods(backend_.models, options.reloads));
   methods.merge(InferenceMethods(backend_));
   if (health_service_) methods.merge(health_service_->Methods());
-  methods.emplace(kReflectionMethod, ReflectionMethod(ServiceNames(options)));
   return methods;
 }
 

@@ -1,4 +1,4 @@
-// The gRPC endpoint: services, health check and reflection, on a port and on a unix socket.
+// The gRPC endpoint: its services, on a port and on a unix socket.
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
@@ -16,7 +16,6 @@
 #include "server/net/poller.h"
 #include "server/net/tls_context.h"
 #include "server/rpc/services.h"
-#include "server/rpc/standard_services.h"
 
 namespace colcast::rpc {
 

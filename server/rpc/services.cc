@@ -1,10 +1,12 @@
 #include "server/rpc/services.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "grpc_health/v1/health.pb.h"
 #include "server/http2/connection.h"
 #include "server/models/model_config.h"
 #include "server/models/open_inference.h"
@@ -215,6 +217,90 @@ Methods ModelMethods(models::ModelManager* models, Reloads reloads) {
       {PathOf(kModelService, "HandleReloadConfigRequest"),
        {[models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},
   };
+}
+
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using grpc::health::v1::HealthListRequest;
+using grpc::health::v1::HealthListResponse;
+
+HealthCheckResponse Response(bool serving) {
+  HealthCheckResponse response;
+  response.set_status(serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
+  return response;
+}
+
+}  // namespace
+
+// A client that watches a service. The protocol does not treat an unknown service as an error: the
+// client gets SERVICE_UNKNOWN and keeps watching.
+class HealthService::Watch {
+ public:
+  Watch(HealthService* health, Call* call) : health_(health), call_(call) {
+    HealthCheckRequest request;
+    if (Status status = ReadMessage(call->request(), &request); !status.ok()) {
+      call->Finish(status);
+    } else if (!health->Knows(request.service())) {
+      HealthCheckResponse unknown;
+      unknown.set_status(HealthCheckResponse::SERVICE_UNKNOWN);
+      Send(unknown);
+    } else {
+      const std::lock_guard<std::mutex> lock(health->mutex_);
+      Send(Response(health->serving_));
+      health->watches_.insert(this);
+    }
+  }
+  ~Watch() {
+    const std::lock_guard<std::mutex> lock(health_->mutex_);
+    health_->watches_.erase(this);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void Send(const HealthCheckResponse& response) {
+    Message bytes;
+    if (Status status = WriteMessage(response, &bytes); !status.ok()) return call_->Finish(status);
+    call_->Send(std::move(bytes));
+  }
+
+ private:
+  HealthService* const health_;
+  Call* const call_;
+};
+
+http2::Methods HealthService::Methods() {
+  const auto check = [this](const HealthCheckRequest& request, HealthCheckResponse* response) {
+    if (!Knows(request.service())) return NotFound("service name unknown");
+    *response = Response(serving());
+    return OkStatus();
+  };
+  const auto list = [this](const HealthListRequest&, HealthListResponse* response) {
+    const HealthCheckResponse status = Response(serving());
+    for (const std::string& name : services_) (*response->mutable_statuses())[name] = status;
+    return OkStatus();
+  };
+  const auto watch = [this](Call* call) { return std::make_shared<Watch>(this, call); };
+  return {{PathOf(kHealthService, "Check"), MessageMethod(check)},
+          {PathOf(kHealthService, "List"), MessageMethod(list)},
+          {PathOf(kHealthService, "Watch"), {{}, watch}}};
+}
+
+bool HealthService::Knows(const std::string& service) const {
+  return std::find(services_.begin(), services_.end(), service) != services_.end();
+}
+
+bool HealthService::serving() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return serving_;
+}
+
+void HealthService::SetServing(bool serving) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (serving == serving_) return;
+  serving_ = serving;
+  for (Watch* watch : watches_) watch->Send(Response(serving));
 }
 
 }  // namespace colcast::rpc

@@ -1,6 +1,14 @@
-// The gRPC services that serve models.
+// The gRPC services: models and health.
 #ifndef COLCAST_SERVER_RPC_SERVICES_H_
 #define COLCAST_SERVER_RPC_SERVICES_H_
+
+#include <absl/base/thread_annotations.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "server/backend.h"
 #include "server/http2/call.h"
@@ -44,6 +52,33 @@ struct Reloads {
 // ModelManager::Reload()). Clients not permitted to call it get PERMISSION_DENIED or UNIMPLEMENTED.
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
+
+// grpc.health.v1.Health, which says whether the server serves, for single checks and watches.
+
+inline constexpr char kHealthService[] = "grpc.health.v1.Health";
+
+class HealthService {
+ public:
+  // Answers for `services`, where "" is the whole server: NOT_SERVING until SetServing().
+  explicit HealthService(std::vector<std::string> services) : services_(std::move(services)) {}
+
+  // Applies to all services. May be called on any thread.
+  void SetServing(bool serving);
+
+  // This object must outlive all calls of the methods.
+  http2::Methods Methods();
+
+ private:
+  class Watch;
+
+  bool Knows(const std::string& service) const;
+  bool serving();
+
+  const std::vector<std::string> services_;
+  std::mutex mutex_;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unordered_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
+};
 
 }  // namespace colcast::rpc
 

@@ -64,7 +64,7 @@ void Prefetch(const http2::Message& request) {
   }
 }
 
-std::string CallerOf(const http2::Call& call, const callers::NameSource& names) {
+std::string CallerOf(const http2::Call& call, const scheduling::CallerSource& names) {
   if (names.certificate) return call.connection().certificate_name();
   return names.header.empty() ? "" : call.Metadata(names.header).value_or("");
 }
@@ -75,7 +75,7 @@ api::Origin OriginOf(const http2::Call& call, const char* api, const Backend& ba
   origin.entrypoint = "GRPC";
   origin.deadline = call.deadline();
   const uint64_t caller =
-      backend.callers == nullptr ? 0 : callers::ClientOf(CallerOf(call, *backend.callers));
+      backend.callers == nullptr ? 0 : scheduling::ClientOf(CallerOf(call, *backend.callers));
   origin.client = caller != 0 ? caller : call.connection().number();
   if (backend.tracer != nullptr) origin.traceparent = call.Metadata("traceparent").value_or("");
   return origin;

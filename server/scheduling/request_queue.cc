@@ -1,6 +1,7 @@
 #include "server/scheduling/request_queue.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -40,6 +41,15 @@ Status DropStatus(DropReason reason) {
       return Unavailable("the server is shutting down");
   }
   return Internal("unknown reason to drop a request");
+}
+
+uint64_t ClientOf(std::string_view name) {
+  constexpr size_t kMaxNameBytes = 128;
+  const bool is_name =
+      !name.empty() && name.size() <= kMaxNameBytes &&
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!is_name) return 0;
+  return std::max<uint64_t>(1, std::hash<std::string>()("caller:" + std::string(name)));
 }
 
 namespace {

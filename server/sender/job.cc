@@ -1,7 +1,7 @@
-#include "server/sender/job.h"
-
 #include <cmath>
 #include <cstddef>
+
+#include "server/sender/sender.h"
 
 namespace colcast::sender {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/sender/job.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "server/sender/sender.h"
 
 namespace colcast::sender {
 namespace {

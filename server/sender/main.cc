@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "server/base/status.h"
-#include "server/sender/job.h"
 #include "server/sender/sender.h"
 
 namespace colcast::sender {
@@ -25,7 +24,7 @@ constexpr char kUsage[] =
     "usage: colcast_sender --target=HOST:PORT --method=/package.Service/Method [--connections=8]\n"
     "    [--timeout=SECONDS] [--keep_every=N] [--records] [--tls_server_name=NAME\n"
     "    [--tls_root_certificates=PEM] [--tls_private_key=PEM --tls_certificate_chain=PEM]] < JOB\n"
-    "server/sender/job.h says what a job is; --records prints each call after the figures.\n";
+    "server/sender/sender.h says what a job is; --records prints each call after the figures.\n";
 
 struct ClientTls {
   std::string server_name;        // the name in the server's certificate: a host or an address

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,9 +19,24 @@
 #include "server/http2/target.h"
 #include "server/net/poller.h"
 #include "server/scheduling/request_queue.h"
-#include "server/sender/job.h"
 
 namespace colcast::sender {
+
+// The requests to send, and when.
+struct Job {
+  struct Call {
+    double due;        // seconds after the run begins; ascending
+    uint64_t request;  // index in `requests`
+  };
+
+  std::vector<std::string> requests;  // serialized
+  std::vector<Call> calls;
+};
+
+// Reads, in this order: the number of requests; the size and the bytes of each request; the number
+// of calls; `due` and `request` of each call. All numbers are 64-bit little-endian. Leaves later
+// bytes unread. Returns INVALID_ARGUMENT if the input ends too early or a call is wrong.
+Status ReadJob(std::FILE* file, Job* job);
 
 struct SenderOptions {
   http2::Target target;

@@ -3,9 +3,109 @@
 #include <algorithm>
 #include <cstring>
 
-#include "server/wire/example_values.h"
+#include "server/wire/reader.h"
 
 namespace colcast {
+namespace {
+
+constexpr uint32_t kBytesListTag = MakeTag(1, kLengthType);
+constexpr uint32_t kFloatListTag = MakeTag(2, kLengthType);
+constexpr uint32_t kInt64ListTag = MakeTag(3, kLengthType);
+constexpr uint32_t kPackedTag = MakeTag(1, kLengthType);  // tag of "value" in every list
+constexpr uint32_t kVarintTag = MakeTag(1, kVarintType);
+constexpr uint32_t kFixed32Tag = MakeTag(1, kFixed32Type);
+constexpr uint32_t kStringValTag = MakeTag(8, kLengthType);
+
+uint32_t ListTagOf(DataType dtype) {
+  return dtype == DT_STRING ? kBytesListTag : dtype == DT_FLOAT ? kFloatListTag : kInt64ListTag;
+}
+
+// Enters the record whose tag was read; false if it does not span all that is left.
+bool EnterOnly(FlatReader* reader) {
+  FlatReader nested;
+  if (!reader->ReadNested(&nested) || !reader->done()) return false;
+  *reader = nested;
+  return true;
+}
+
+// Opens the list of `dtype`, which must span the whole Feature.
+bool OpenList(DataType dtype, std::string_view feature, FlatReader* list) {
+  *list = FlatReader(Bytes(feature));
+  return list->SkipTag(ListTagOf(dtype)) && EnterOnly(list);
+}
+
+void Put(const void* value, size_t size, int64_t index, void* out) {
+  std::memcpy(static_cast<uint8_t*>(out) + index * size, value, size);
+}
+
+int64_t ReadInt64s(FlatReader list, int64_t most, void* out) {
+  const bool packed = list.SkipTag(kPackedTag);
+  if (packed && !EnterOnly(&list)) return kUnreadable;
+  int64_t count = 0;
+  while (!list.done()) {
+    if (!packed && !list.SkipTag(kVarintTag)) return kUnreadable;
+    uint64_t value;
+    if (count == most || !list.ReadVarint(&value)) return kUnreadable;
+    Put(&value, sizeof(value), count++, out);
+  }
+  return count;
+}
+
+int64_t ReadFloats(FlatReader list, int64_t most, void* out) {
+  constexpr size_t kSize = sizeof(float);
+  if (list.SkipTag(kPackedTag)) {
+    if (!EnterOnly(&list) || list.Rest().size() % kSize != 0) return kUnreadable;
+    const auto count = static_cast<int64_t>(list.Rest().size() / kSize);
+    if (count > most) return kUnreadable;
+    list.Rest().CopyTo(out);
+    return count;
+  }
+  int64_t count = 0;
+  for (; !list.done(); list.Skip(kSize)) {
+    if (!list.SkipTag(kFixed32Tag) || list.Rest().size() < kSize || count == most) {
+      return kUnreadable;
+    }
+    Put(list.Rest().data(), kSize, count++, out);
+  }
+  return count;
+}
+
+// BytesList.value and TensorProto.string_val differ only in their tag.
+int64_t AppendStrings(FlatReader list, std::string* out) {
+  const size_t end = out->size() + list.Rest().size();
+  out->append(list.Rest().view());
+  int64_t count = 0;
+  for (; !list.done(); ++count) {
+    (*out)[end - list.Rest().size()] = static_cast<char>(kStringValTag);
+    Bytes ignored_value;
+    if (!list.SkipTag(kPackedTag) || !list.ReadBytes(&ignored_value)) return kUnreadable;
+  }
+  return count;
+}
+
+}  // namespace
+
+int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out) {
+  FlatReader list;
+  if (!OpenList(dtype, feature, &list)) return kUnreadable;
+  return dtype == DT_FLOAT ? ReadFloats(list, most, out) : ReadInt64s(list, most, out);
+}
+
+int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out) {
+  FlatReader list;
+  if (!OpenList(dtype, feature, &list)) return kUnreadable;
+  if (dtype == DT_STRING) return AppendStrings(list, out);
+  const size_t before = out->size(), size = ElementSize(dtype);
+  // An upper bound: every number takes at least one byte, and a float takes its full size.
+  const size_t most = dtype == DT_FLOAT ? list.Rest().size() / size : list.Rest().size();
+  out->resize(before + most * size);
+  char* const values = out->data() + before;
+  const int64_t count =
+      dtype == DT_FLOAT ? ReadFloats(list, most, values) : ReadInt64s(list, most, values);
+  out->resize(before + std::max<int64_t>(count, 0) * size);
+  return count;
+}
+
 namespace {
 
 void AppendTimes(std::string_view bytes, int64_t times, std::string* out) {

@@ -2,25 +2,23 @@
 
 #include <algorithm>
 
-#include "server/wire/example_values.h"
 #include "server/wire/reader.h"
 
 namespace colcast {
 namespace {
 
-constexpr char kFeaturesTag = MakeTag(1, kLengthType);  // in Example
-constexpr char kEntryTag = MakeTag(1, kLengthType);     // a map entry in Features
-constexpr char kKeyTag = MakeTag(1, kLengthType);
-constexpr char kValueTag = MakeTag(2, kLengthType);
+constexpr uint32_t kFeaturesTag = MakeTag(1, kLengthType);  // in Example
+constexpr uint32_t kEntryTag = MakeTag(1, kLengthType);     // a map entry in Features
+constexpr uint32_t kKeyTag = MakeTag(1, kLengthType);
+constexpr uint32_t kValueTag = MakeTag(2, kLengthType);
 
 // Reads a length-delimited record with this tag; false if there is none or it is truncated.
-bool ReadRecord(char tag, const char** at, const char* end, std::string_view* body) {
-  if (*at == end || **at != tag) return false;
-  const auto* next = reinterpret_cast<const uint8_t*>(*at + 1);
-  size_t length;
-  if (!ReadLength(&next, reinterpret_cast<const uint8_t*>(end), &length)) return false;
-  *body = std::string_view(reinterpret_cast<const char*>(next), length);
-  *at = body->data() + length;
+bool ReadRecord(uint32_t tag, const char** at, const char* end, std::string_view* body) {
+  FlatReader reader(Bytes(*at, end - *at));
+  Bytes bytes;
+  if (!reader.SkipTag(tag) || !reader.ReadBytes(&bytes)) return false;
+  *body = bytes.view();
+  *at = body->data() + body->size();
   return true;
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "server/wire/column.h"
+#include "server/wire/example_column.h"
 #include "server/wire/example_features.h"
-#include "server/wire/example_values.h"
 #include "server/wire/testing.h"
 
 namespace colcast {

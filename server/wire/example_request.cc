@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast {
 namespace {

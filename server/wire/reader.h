@@ -2,12 +2,14 @@
 #ifndef COLCAST_SERVER_WIRE_READER_H_
 #define COLCAST_SERVER_WIRE_READER_H_
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
 #include "server/base/status.h"
+#include "server/base/text.h"
 #include "server/wire/bytes.h"
 
 namespace colcast {
@@ -44,26 +46,6 @@ inline const uint8_t* ReadVarintUnchecked(const uint8_t* at, uint64_t* value) {
   if (at[8] < 0x80) return at + 9;
   *value |= uint64_t{at[9]} << 63;
   return at[9] < 0x80 ? at + 10 : nullptr;
-}
-
-inline size_t VarintSize(uint64_t value) {
-  const int bits = 64 - __builtin_clzll(value | 1);
-  return (bits + 6) / 7;
-}
-
-// Returns the byte after the varint.
-inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
-  while (value >= 0x80) {
-    *out++ = static_cast<uint8_t>(value | 0x80);
-    value >>= 7;
-  }
-  *out++ = static_cast<uint8_t>(value);
-  return out;
-}
-
-inline void AppendVarint(uint64_t value, std::string* out) {
-  uint8_t bytes[kMaxVarintSize];
-  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
 enum WireType : uint32_t {
@@ -253,6 +235,81 @@ class Reader {
   int depth_ = kMaxDepth;  // how many levels of groups may still nest
 };
 
+// Counts the values of `type` in a packed field's body. Returns false if it is malformed.
+bool CountPacked(WireType type, const Bytes& body, int64_t* count);
+
+// A cursor over contiguous bytes, several times as fast as Reader. It gives up, returning false
+// without a reason, on malformed bytes and on forms that protobuf's libraries do not write, such as
+// varints with bits beyond the 64th; the caller then starts again with a Reader.
+class FlatReader {
+ public:
+  FlatReader() = default;
+  explicit FlatReader(const Bytes& bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
+
+  bool done() const { return at_ == end_; }
+  Bytes Rest() const { return Bytes(at_, end_ - at_); }
+
+  // REQUIRES !done(). Gives up on tags of several bytes.
+  bool ReadTag(uint32_t* tag) {
+    *tag = *at_++;
+    return *tag >= 8 && *tag < 0x80;
+  }
+  bool SkipTag(uint32_t tag) {
+    if (at_ == end_ || *at_ != tag) return false;
+    ++at_;
+    return true;
+  }
+  bool ReadVarint(uint64_t* value) { return ReadNumber(value, kMaxVarintSize); }
+  bool ReadBytes(Bytes* bytes) {
+    uint64_t size;
+    if (!ReadNumber(&size, 5) || size > static_cast<size_t>(end_ - at_)) return false;
+    *bytes = Bytes(at_, size);
+    at_ += size;
+    return size <= INT_MAX;
+  }
+  bool ReadText(Bytes* text) { return ReadBytes(text) && CheckText(*text); }
+  bool CheckText(const Bytes& text) { return IsValidUtf8(text.view()); }
+  bool ReadPacked(WireType type, Bytes* body, int64_t* count) {
+    return ReadBytes(body) && CountPacked(type, *body, count);
+  }
+  bool ReadNested(FlatReader* nested) {
+    Bytes bytes;
+    if (!ReadBytes(&bytes)) return false;
+    *nested = FlatReader(bytes);
+    return true;
+  }
+  template <typename Visit>
+  void ReadShortRecords(uint32_t tag, Visit&& visit) {
+    while (end_ - at_ >= 2 && at_[0] == tag && at_[1] < 0x80 && end_ - at_ >= 2 + at_[1]) {
+      visit(at_ + 2, at_[1]);
+      at_ += 2 + at_[1];
+    }
+  }
+  // REQUIRES size <= Rest().size().
+  void Skip(size_t size) { at_ += size; }
+  bool SkipValue(uint32_t) { return false; }
+  void AddField(uint32_t) {}
+
+ private:
+  bool ReadNumber(uint64_t* number, int most_bytes) {
+    if (at_ != end_ && *at_ < 0x80) {
+      *number = *at_++;
+      return true;
+    }
+    *number = 0;
+    for (int shift = 0; at_ != end_ && shift < 7 * most_bytes; shift += 7) {
+      const uint8_t byte = *at_++;
+      if (shift == 63 && byte > 1) return false;
+      *number |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+
+  const uint8_t* at_ = nullptr;
+  const uint8_t* end_ = nullptr;
+};
+
 // Calls read(uint32_t tag) for each remaining field. It must consume the field's value from
 // `reader`, and return false on failure.
 template <typename AnyReader, typename Read>
@@ -267,9 +324,6 @@ template <typename AnyReader, typename Read>
   }
   return true;
 }
-
-// Counts the values of `type` in a packed field's body. Returns false if it is malformed.
-bool CountPacked(WireType type, const Bytes& body, int64_t* count);
 
 }  // namespace colcast
 

@@ -2,83 +2,12 @@
 #ifndef COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
 #define COLCAST_SERVER_WIRE_TENSOR_DECODER_H_
 
-#include <climits>
 #include <cstdint>
 
-#include "server/base/text.h"
 #include "server/wire/column.h"
 #include "server/wire/reader.h"
 
 namespace colcast {
-
-// A cursor over contiguous bytes, several times as fast as Reader. It gives up, returning false
-// without a reason, on malformed bytes and on forms that protobuf's libraries do not write; the
-// caller then starts again with a Reader.
-class FlatReader {
- public:
-  FlatReader() = default;
-  explicit FlatReader(const Bytes& bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
-
-  bool done() const { return at_ == end_; }
-  Bytes Rest() const { return Bytes(at_, end_ - at_); }
-
-  // REQUIRES !done(). Gives up on tags of several bytes.
-  bool ReadTag(uint32_t* tag) {
-    *tag = *at_++;
-    return *tag >= 8 && *tag < 0x80;
-  }
-  bool SkipTag(uint32_t tag) {
-    if (at_ == end_ || *at_ != tag) return false;
-    ++at_;
-    return true;
-  }
-  bool ReadVarint(uint64_t* value) { return ReadNumber(value, kMaxVarintSize); }
-  bool ReadBytes(Bytes* bytes) {
-    uint64_t size;
-    if (!ReadNumber(&size, 5) || size > static_cast<size_t>(end_ - at_)) return false;
-    *bytes = Bytes(at_, size);
-    at_ += size;
-    return size <= INT_MAX;
-  }
-  bool ReadText(Bytes* text) { return ReadBytes(text) && CheckText(*text); }
-  bool CheckText(const Bytes& text) { return IsValidUtf8(text.view()); }
-  bool ReadPacked(WireType type, Bytes* body, int64_t* count) {
-    return ReadBytes(body) && CountPacked(type, *body, count);
-  }
-  bool ReadNested(FlatReader* nested) {
-    Bytes bytes;
-    if (!ReadBytes(&bytes)) return false;
-    *nested = FlatReader(bytes);
-    return true;
-  }
-  template <typename Visit>
-  void ReadShortRecords(uint32_t tag, Visit&& visit) {
-    while (end_ - at_ >= 2 && at_[0] == tag && at_[1] < 0x80 && end_ - at_ >= 2 + at_[1]) {
-      visit(at_ + 2, at_[1]);
-      at_ += 2 + at_[1];
-    }
-  }
-  bool SkipValue(uint32_t) { return false; }
-  void AddField(uint32_t) {}
-
- private:
-  bool ReadNumber(uint64_t* number, int most_bytes) {
-    if (at_ != end_ && *at_ < 0x80) {
-      *number = *at_++;
-      return true;
-    }
-    *number = 0;
-    for (int shift = 0; at_ != end_ && shift < 7 * most_bytes; shift += 7) {
-      const uint8_t byte = *at_++;
-      *number |= uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  const uint8_t* at_ = nullptr;
-  const uint8_t* end_ = nullptr;
-};
 
 // Decodes the TensorProto of one column, which may arrive as several messages to be merged: call
 // Merge for each message, then Finish.

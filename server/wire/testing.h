@@ -13,6 +13,7 @@
 #include "server/wire/column.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast {
 

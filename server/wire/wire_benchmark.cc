@@ -83,6 +83,11 @@ void ReadValues(const DecodedRequest& request, std::vector<uint64_t>* buffer) {
   benchmark::DoNotOptimize(buffer->data());
 }
 
+void RowCounts(benchmark::internal::Benchmark* benchmark) {
+  for (const int rows : {1, 20, 100, 500}) benchmark->ArgName("N")->Arg(rows);
+  benchmark->Unit(benchmark::kMicrosecond);
+}
+
 // Columns only: names, dtypes, shapes, and views of well-formed values.
 void BM_DecodeWide(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
@@ -92,36 +97,12 @@ void BM_DecodeWide(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * message.size());
 }
-BENCHMARK(BM_DecodeWide)
-    ->ArgName("N")
-    ->Arg(1)
-    ->Arg(20)
-    ->Arg(100)
-    ->Arg(500)
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_DecodeWide)->Apply(RowCounts);
 
 // Columns and all their values.
-void BM_ReadWide(benchmark::State& state) {
+void BM_ReadWide(benchmark::State& state, size_t slice_size) {
   const std::string message = WideRequest(state.range(0));
-  std::vector<uint64_t> buffer(state.range(0));
-  DecodedRequest request;
-  for (auto _ : state) {
-    if (!DecodePredictRequest(Bytes(message), &request).ok()) std::abort();
-    ReadValues(request, &buffer);
-  }
-  state.SetBytesProcessed(state.iterations() * message.size());
-}
-BENCHMARK(BM_ReadWide)
-    ->ArgName("N")
-    ->Arg(1)
-    ->Arg(20)
-    ->Arg(100)
-    ->Arg(500)
-    ->Unit(benchmark::kMicrosecond);
-
-void BM_ReadWideInSlices(benchmark::State& state) {
-  const std::string message = WideRequest(state.range(0));
-  const SlicedBytes sliced(message, CutsEvery(kSliceSize, message.size()));
+  const SlicedBytes sliced(message, CutsEvery(slice_size, message.size()));
   std::vector<uint64_t> buffer(state.range(0));
   DecodedRequest request;
   for (auto _ : state) {
@@ -130,12 +111,8 @@ void BM_ReadWideInSlices(benchmark::State& state) {
   }
   state.SetBytesProcessed(state.iterations() * message.size());
 }
-BENCHMARK(BM_ReadWideInSlices)
-    ->ArgName("N")
-    ->Arg(20)
-    ->Arg(100)
-    ->Arg(500)
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(BM_ReadWide, whole, SIZE_MAX)->Apply(RowCounts);
+BENCHMARK_CAPTURE(BM_ReadWide, slices, kSliceSize)->Apply(RowCounts);
 
 void BM_ReadTensorContent(benchmark::State& state) {
   const int64_t rows = state.range(0) / sizeof(float);

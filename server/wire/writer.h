@@ -12,6 +12,26 @@
 
 namespace colcast {
 
+inline size_t VarintSize(uint64_t value) {
+  const int bits = 64 - __builtin_clzll(value | 1);
+  return (bits + 6) / 7;
+}
+
+// Returns the byte after the varint.
+inline uint8_t* WriteVarint(uint64_t value, uint8_t* out) {
+  while (value >= 0x80) {
+    *out++ = static_cast<uint8_t>(value | 0x80);
+    value >>= 7;
+  }
+  *out++ = static_cast<uint8_t>(value);
+  return out;
+}
+
+inline void AppendVarint(uint64_t value, std::string* out) {
+  uint8_t bytes[kMaxVarintSize];
+  out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
+}
+
 // Bytes of a length and of that many bytes after it.
 inline size_t DelimitedSize(size_t size) { return VarintSize(size) + size; }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast::fuzz {
 namespace {

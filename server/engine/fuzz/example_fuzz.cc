@@ -15,7 +15,7 @@
 #include "server/engine/fuzz/example_oracle.h"
 #include "server/wire/column.h"
 #include "server/wire/example_decoder.h"
-#include "server/wire/fuzz_slices.h"
+#include "server/wire/fuzz_testing.h"
 
 namespace colcast::fuzz {
 namespace {

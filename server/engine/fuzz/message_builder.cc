@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "server/wire/reader.h"
+#include "server/wire/writer.h"
 
 namespace colcast::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
+extern "C" [[gnu::weak]] int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int main(int argc, char** argv) {
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
     return 2;
   }
-  LLVMFuzzerInitialize(&argc, &argv);
+  if (LLVMFuzzerInitialize != nullptr) LLVMFuzzerInitialize(&argc, &argv);
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator(argv[1])) {
     std::ifstream in(file.path(), std::ios::binary);

@@ -15,7 +15,7 @@
 #include "server/engine/fuzz/message_builder.h"
 #include "server/engine/fuzz/oracle.h"
 #include "server/wire/column.h"
-#include "server/wire/fuzz_slices.h"
+#include "server/wire/fuzz_testing.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "server/wire/reader.h"
