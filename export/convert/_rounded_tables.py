@@ -17,7 +17,7 @@ from colcast.export.graph._sessions import session_config
 _Floats = npt.NDArray[np.float32]
 _Tensors = dict[str, npt.NDArray[Any]]
 
-# The rows are those of server/engine/rewrites/int8_table.h.
+# The rows are those of server/engine/rewrites/lookup_tables.h.
 _LEAST_BYTES = 1 << 20
 _LARGEST = np.float32(127)
 _MOST_LOST = np.float32(0.02)

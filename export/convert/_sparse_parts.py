@@ -1,7 +1,7 @@
 """Finds inputs that are parts of a sparse or ragged tensor: they do not have one row per candidate.
 
 An input is a part if it is, unchanged but for its dtype and trailing shape, an argument such as the
-indices of an op. The server does the same when it loads a model (server/engine/sparse_parts.cc).
+indices of an op. The server does the same when it loads a model (server/engine/row_trials.cc).
 """
 
 from collections.abc import Mapping

@@ -187,7 +187,6 @@ absl::Status Callables::Make(Callable* callable) const {
 
 namespace {
 
-using tensorflow::Tensor;
 using tensorflow::tstring;
 
 std::string_view StringAt(const void* data, int64_t index) {

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "server/engine/testing.h"
+#include "server/states/keys.h"
 #include "server/wire/column.h"
 #include "server/wire/testing.h"
+#include "tensorflow/core/platform/tstring.h"
 
 namespace colcast::engine {
 namespace {
@@ -20,10 +22,8 @@ using testing::ElementsAre;
 
 // Builds the column with this TensorProto into `*out`.
 absl::Status Build(const std::string& proto, const TensorShape& target, Tensor* out) {
-  const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
-  DecodedRequest request;
-  EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-  Input column(request.columns()[0]);
+  const SentRequest sent(BytesField(2, BytesField(1, "x") + BytesField(2, proto)));
+  Input column(sent.request.columns()[0]);
   if (absl::Status status = column.Check(); !status.ok()) return status;
   return column.BuildTensor(target, out);
 }
@@ -36,16 +36,10 @@ std::string Ints(const std::vector<uint64_t>& values) {
   return Proto(DT_INT64, values.size(), BytesField(10, Varints(values)));
 }
 
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  const auto flat = tensor.flat<T>();
-  return std::vector<T>(flat.data(), flat.data() + flat.size());
-}
-
 TEST(InputTest, RepeatsOneRow) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({7}), TensorShape({3}), &tensor).ok());
-  EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(7, 7, 7));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(7, 7, 7));
 }
 
 TEST(InputTest, FillsATensorOfTheSameShapeAgain) {
@@ -54,7 +48,7 @@ TEST(InputTest, FillsATensorOfTheSameShapeAgain) {
   const void* const memory = tensor.data();
   ASSERT_TRUE(Build(Ints({3, 4}), TensorShape({2}), &tensor).ok());
   EXPECT_EQ(tensor.data(), memory);
-  EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(3, 4));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3, 4));
 }
 
 TEST(InputTest, LeavesATensorAloneThatOthersShare) {
@@ -62,17 +56,17 @@ TEST(InputTest, LeavesATensorAloneThatOthersShare) {
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   const Tensor shared = tensor;
   ASSERT_TRUE(Build(Ints({3, 4}), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(Values<int64_t>(shared), ElementsAre(1, 2));
-  EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(3, 4));
+  EXPECT_THAT(ElementsOf<int64_t>(shared), ElementsAre(1, 2));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3, 4));
 }
 
 TEST(InputTest, MakesATensorOfAnotherShapeOrDtype) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   ASSERT_TRUE(Build(Ints({3}), TensorShape({1}), &tensor).ok());
-  EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(3));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3));
   ASSERT_TRUE(Build(Proto(DT_STRING, 1, BytesField(8, "a")), TensorShape({1}), &tensor).ok());
-  EXPECT_THAT(Values<tstring>(tensor), ElementsAre("a"));
+  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("a"));
   ASSERT_TRUE(Build(Proto(DT_STRING, 0, ""), TensorShape({0}), &tensor).ok());
   EXPECT_EQ(tensor.NumElements(), 0);
 }
@@ -82,12 +76,12 @@ TEST(InputTest, ReplacesAllOldValues) {
   const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
   ASSERT_TRUE(Build(Proto(DT_STRING, 2, two), TensorShape({2}), &tensor).ok());
   ASSERT_TRUE(Build(Proto(DT_STRING, 2, BytesField(8, "z")), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(Values<tstring>(tensor), ElementsAre("z", "z"));
+  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("z", "z"));
   ASSERT_TRUE(Build(Proto(DT_STRING, 2, ""), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(Values<tstring>(tensor), ElementsAre("", ""));
+  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("", ""));
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   ASSERT_TRUE(Build(Proto(DT_INT64, 2, ""), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(Values<int64_t>(tensor), ElementsAre(0, 0));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(0, 0));
 }
 
 TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
@@ -104,13 +98,11 @@ TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
              {BytesField(4, raw), BytesField(4, raw.substr(0, 4 * values)), BytesField(5, raw),
               BytesField(6, raw), BytesField(9, raw), BytesField(12, raw), varints, strings}) {
           const std::string proto = Proto(static_cast<DataType>(dtype), rows, fields);
-          const std::string message = BytesField(2, BytesField(1, "x") + BytesField(2, proto));
-          DecodedRequest request;
-          ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+          const SentRequest sent(BytesField(2, BytesField(1, "x") + BytesField(2, proto)));
           int64_t count = 0;
-          Status expected = ElementCount(request.columns()[0], &count);
-          if (expected.ok()) expected = CheckValues(request.columns()[0], count);
-          Input column(request.columns()[0]);
+          Status expected = ElementCount(sent.request.columns()[0], &count);
+          if (expected.ok()) expected = CheckValues(sent.request.columns()[0], count);
+          Input column(sent.request.columns()[0]);
           EXPECT_EQ(column.Check().ok(), expected.ok()) << dtype << " " << rows << " " << values;
           if (expected.ok()) {
             EXPECT_EQ(column.count(), count);
@@ -120,11 +112,6 @@ TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
     }
   }
 }
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-using tensorflow::tstring;
-using ::testing::ElementsAre;
 
 TEST(TensorInputTest, ItsTensorIsFedAsItIs) {
   const Tensor tensor = AsTensor<float>({1, 2, 3, 4}, {2, 2});
@@ -149,6 +136,38 @@ TEST(TensorInputTest, OneRowIsRepeated) {
   Tensor fed;
   ASSERT_TRUE(column.BuildTensor(TensorShape({3}), &fed).ok());
   EXPECT_EQ(fed.flat<float>()(2), 7);
+}
+
+// Rows 1 and 3 of four.
+Tensor Pick(const std::string& message, const TensorShape& shape) {
+  const SentInput sent(message);
+  states::RowKeys row_keys;
+  const states::KeyHash hash;
+  row_keys.Begin(4, hash);
+  EXPECT_TRUE(row_keys.AddRows(sent.input.column(), sent.input.count(), nullptr).ok());
+  const std::vector<int64_t> rows = {1, 3};
+  const std::vector<int32_t> places = {-1, 0, -1, 1};
+  const PickedInput picked(sent.input, row_keys, 0, rows, places);
+  EXPECT_EQ(picked.dims()[0], 2);
+  Tensor tensor;
+  EXPECT_TRUE(picked.BuildTensor(shape, &tensor).ok());
+  return tensor;
+}
+
+TEST(PickedInputTest, NumbersAreThoseOfTheRows) {
+  EXPECT_THAT(
+      ElementsOf(Pick(FloatInput("x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), TensorShape({2, 2}))),
+      ElementsAre(3, 4, 7, 8));
+}
+
+TEST(PickedInputTest, SoAreTexts) {
+  const std::string shape = BytesField(2, BytesField(2, VarintField(1, 4)));
+  std::string values;
+  for (const char* const text : {"a", "b", "c", "d"}) values += BytesField(8, text);
+  const std::string tensor = VarintField(1, DT_STRING) + shape + values;
+  const Tensor picked =
+      Pick(BytesField(2, BytesField(1, "x") + BytesField(2, tensor)), TensorShape({2}));
+  EXPECT_THAT(ElementsOf<tstring>(picked), ElementsAre("b", "d"));
 }
 
 }  // namespace

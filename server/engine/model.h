@@ -27,7 +27,7 @@
 #include "server/engine/record/row_record.h"
 #include "server/engine/rewrites/impure_signatures.h"
 #include "server/engine/rewrites/needed_graph.h"
-#include "server/engine/rewrites/rewrite.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/signature.h"
 
 namespace colcast::engine {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
-#include "server/engine/rewrites/rewrite.h"
 #include "server/engine/rewrites/rewrite_choices.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/status.h"
 #include "tensorflow/c/c_api.h"
 

@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/checkpoint.h"
 #include "server/engine/in_parallel.h"
 #include "server/engine/mapping/int8_files.h"
 #include "server/engine/model.h"
@@ -80,7 +79,6 @@ absl::Status TensorFlowModel::Load(const std::vector<std::string>& tags) {
   MetaGraphDef saved;
   absl::Status status =
       tensorflow::ReadMetaGraphDefFromSavedModel(directory_, {tags.begin(), tags.end()}, &saved);
-  if (status.ok()) status = CheckCheckpoint(directory_, saved);
   if (!status.ok()) return status;
   saved_signatures_ = saved.signature_def();
   ProvideOpsOf(saved.graph_def());  // an unregistered op would count as impure

@@ -7,13 +7,15 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/mapping/restore_op.h"
+#include "server/engine/mapping/mapped_tables.h"
+#include "tensorflow/cc/saved_model/constants.h"
 #include "tensorflow/cc/saved_model/loader.h"
 #include "tensorflow/cc/saved_model/loader_util.h"
 #include "tensorflow/core/common_runtime/direct_session.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 
 namespace colcast::engine {
@@ -46,6 +48,23 @@ SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   experimental->set_optimize_for_static_graph(true);
   experimental->set_disable_output_partition_graphs(true);
   return session_options;
+}
+
+// Returns FAILED_PRECONDITION if variables would be restored from a checkpoint without an index,
+// which is probably still being copied: TensorFlow would load the model without complaint, and
+// every request would fail. Variables that only the model's init op fills need no checkpoint.
+absl::Status CheckCheckpoint(const std::string& directory, const MetaGraphDef& saved) {
+  const bool has_variable = absl::c_any_of(saved.graph_def().node(), [](const auto& node) {
+    return node.op() == "VarHandleOp" || node.op() == "VariableV2" || node.op() == "Variable";
+  });
+  const std::string index = absl::StrCat(directory, "/", tensorflow::kSavedModelVariablesDirectory,
+                                         "/", tensorflow::kSavedModelVariablesFilename, ".index");
+  if (saved.saver_def().restore_op_name().empty() || !has_variable ||
+      tensorflow::Env::Default()->FileExists(index).ok()) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat("the graph has variables but there is no ",
+                                                    index, ": is it still being copied?"));
 }
 
 // The nodes that restore and initialize variables.
@@ -115,6 +134,8 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
                                                                       const NeededGraphs& graphs,
                                                                       const Options& options,
                                                                       bool shared, bool maps) {
+  absl::Status status = CheckCheckpoint(directory, saved);
+  if (!status.ok()) return status;
   std::unique_ptr<ModelSessions> made(new ModelSessions(options, shared));
   SessionOptions session_options = MakeSessionOptions(options, Executor::kDefault);
   MetaGraphDef restoring;
@@ -136,7 +157,7 @@ absl::StatusOr<std::unique_ptr<ModelSessions>> ModelSessions::Restore(const std:
         ->mutable_rewrite_options()
         ->set_disable_meta_optimizer(true);
   }
-  absl::Status status = LoadMetagraphIntoSession(session_options, *loaded, &made->restored_);
+  status = LoadMetagraphIntoSession(session_options, *loaded, &made->restored_);
   if (status.ok()) status = RestoreSession({}, *loaded, directory, &made->restored_);
   if (!status.ok()) return status;
   return made;

@@ -55,5 +55,18 @@ TEST(HasConditions, InTheGraphOrInAFunctionIfTensorflowChecksThem) {
   EXPECT_TRUE(HasConditions(calls));
 }
 
+TEST(ModelSessions, AVersionWithoutItsIndexIsStillBeingCopied) {
+  tensorflow::MetaGraphDef saved;
+  *saved.mutable_graph_def() = Of("VarHandleOp");
+  saved.mutable_saver_def()->set_restore_op_name("node");
+  const Options options;
+  const absl::Status status =
+      ModelSessions::Restore(::testing::TempDir(), saved, NeededGraphs(saved.graph_def()), options,
+                             /*shared=*/false, /*maps=*/false)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("variables/variables.index"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace colcast::engine

@@ -58,9 +58,7 @@ class ModelRunsTest : public ::testing::Test {
   }
 
   Status Plan(const std::string& signature, const std::string& inputs, PlanPtr* plan) {
-    const std::string& message = messages_.emplace_back(inputs);
-    DecodedRequest& request = requests_.emplace_back();
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    DecodedRequest& request = requests_.emplace_back(inputs).request;
     request.model_spec.signature_name = signature;
     return model_->Plan(request, model_->FindSignature(request.model_spec.signature_name), rules_,
                         plan);
@@ -77,8 +75,7 @@ class ModelRunsTest : public ::testing::Test {
 
   BatchRules rules_;
   std::unique_ptr<TensorFlowModel> model_;
-  std::deque<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
+  std::deque<SentRequest> requests_;
 };
 
 TEST_F(ModelRunsTest, SignaturesHaveNumbersInTheOrderOfTheirNames) {

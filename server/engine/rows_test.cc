@@ -27,15 +27,9 @@ TEST(RowIndexTest, EachCandidateMayReadItsOwnRow) {
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::tstring;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 const Tensor kPairs = AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2});
-
-std::vector<float> Floats(const Tensor& tensor) {
-  const auto values = tensor.flat<float>();
-  return {values.data(), values.data() + values.size()};
-}
 
 TEST(RowsTest, AnOutputWithWrongRowsIsNamed) {
   EXPECT_TRUE(CheckRows({"pairs"}, {kPairs}, 3).ok());
@@ -48,10 +42,10 @@ TEST(RowsTest, AnOutputWithWrongRowsIsNamed) {
 TEST(RowsTest, RowsAreGatheredInOrder) {
   Tensor some;
   ASSERT_TRUE(GatherRows(kPairs, {2, 0, 2}, &some).ok());
-  EXPECT_THAT(Floats(some), ElementsAre(5, 6, 1, 2, 5, 6));
+  EXPECT_THAT(ElementsOf(some), ElementsAre(5, 6, 1, 2, 5, 6));
   Tensor same = kPairs;
   ASSERT_TRUE(GatherRows(same, {1}, &same).ok());
-  EXPECT_THAT(Floats(same), ElementsAre(3, 4));
+  EXPECT_THAT(ElementsOf(same), ElementsAre(3, 4));
 }
 
 TEST(RowsTest, BytesOfRowsCountStringsToo) {
@@ -68,7 +62,7 @@ TEST(RowsTest, RowsAreCopiedBetweenTensorsOfOneInnerShape) {
   Tensor out;
   ASSERT_TRUE(MakeRows(kPairs, 1, &out).ok());
   CopyRow(kPairs, 1, 0, &out);
-  EXPECT_THAT(Floats(out), ElementsAre(3, 4));
+  EXPECT_THAT(ElementsOf(out), ElementsAre(3, 4));
 }
 
 TEST(GatheredRowsTest, GatheredBytesAreBounded) {
@@ -83,19 +77,12 @@ TEST(GatheredRowsTest, GatheredBytesAreBounded) {
   EXPECT_EQ(feed.NumElements(), 4);
 }
 
-using ::testing::HasSubstr;
-
 // A tensor of this shape, whose elements are 10 * user + position.
 Tensor Output(const TensorShape& shape, int64_t user) {
   Tensor tensor(tensorflow::DT_INT64, shape);
   auto* const values = static_cast<int64_t*>(tensor.data());
   for (int64_t i = 0; i < tensor.NumElements(); ++i) values[i] = 10 * user + i;
   return tensor;
-}
-
-std::vector<int64_t> ValuesOf(const Tensor& tensor) {
-  const auto* const values = static_cast<const int64_t*>(tensor.data());
-  return {values, values + tensor.NumElements()};
 }
 
 TEST(ByUser, EachUsersRowsRunAloneAndKeepTheirPlaces) {
@@ -110,7 +97,7 @@ TEST(ByUser, EachUsersRowsRunAloneAndKeepTheirPlaces) {
   ASSERT_TRUE(RunByUser({2, 0, 2, 0, 0}, 4, run, &result).ok());
   EXPECT_THAT(runs, ElementsAre(ElementsAre(1, 3, 4), ElementsAre(0, 2)));
   EXPECT_THAT(result.aliases, ElementsAre("score"));
-  EXPECT_THAT(ValuesOf(result.tensors[0]), ElementsAre(20, 0, 21, 1, 2));
+  EXPECT_THAT(ElementsOf<int64_t>(result.tensors[0]), ElementsAre(20, 0, 21, 1, 2));
 }
 
 TEST(ByUser, AnOutputWithoutOneRowPerCandidateIsNamed) {
@@ -143,11 +130,11 @@ TEST(ByUser, AFeedWithoutRowsIsKeptWhole) {
   DeclaredInput setting;
   Tensor some;
   ASSERT_TRUE(PickRows(setting, Output({}, 4), {0, 0, 0}, &some).ok());
-  EXPECT_THAT(ValuesOf(some), ElementsAre(40));
+  EXPECT_THAT(ElementsOf<int64_t>(some), ElementsAre(40));
   DeclaredInput rows;
   rows.dims = {-1};
   ASSERT_TRUE(PickRows(rows, Output({3}, 0), {2, 0}, &some).ok());
-  EXPECT_THAT(ValuesOf(some), ElementsAre(2, 0));
+  EXPECT_THAT(ElementsOf<int64_t>(some), ElementsAre(2, 0));
 }
 
 }  // namespace

@@ -42,20 +42,16 @@ class SignatureRunTest : public ::testing::Test {
   absl::Status Run(const std::string& message, const Options& options = {}) {
     auto runner = Signature::Create(signature_, session_.get(), options);
     EXPECT_TRUE(runner.ok()) << runner.status();
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
     const Programs programs("scores", **runner, Programs::Others());
-    const auto plan = RequestPlan::New();
-    absl::Status status = programs.Plan(request, plan.get());
-    if (status.ok()) status = programs.Run(plan->batch, &result);
-    result.expansion = plan->expansion;
+    const SentPlan sent(programs, message);
+    const absl::Status status =
+        sent.status.ok() ? programs.Run(sent.plan->batch, &result) : sent.status;
     outputs_.clear();
     for (size_t i = 0; i < result.tensors.size(); ++i) {
-      const auto flat = result.tensors[i].flat<float>();
-      outputs_[std::string(result.aliases[i])].assign(flat.data(), flat.data() + flat.size());
+      outputs_[std::string(result.aliases[i])] = ElementsOf(result.tensors[i]);
     }
-    expansion_ = result.expansion;
+    expansion_ = sent.plan->expansion;
     return status;
   }
 
@@ -66,9 +62,7 @@ class SignatureRunTest : public ::testing::Test {
 };
 
 std::string Input(const std::string& name, const std::vector<float>& values) {
-  const std::string shape = BytesField(2, BytesField(2, VarintField(1, values.size())));
-  const std::string tensor = VarintField(1, DT_FLOAT) + shape + BytesField(5, Raw(values));
-  return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
+  return FloatInput(name, {values.size()}, values);
 }
 
 std::string Filter(const std::string& name) { return BytesField(3, name); }
@@ -124,10 +118,11 @@ TEST_F(SignatureRunTest, RequestsBeyondLimitsAreRefused) {
   Options one_column;
   one_column.max_request_columns = 1;
   EXPECT_EQ(Run(inputs, one_column).code(), absl::StatusCode::kResourceExhausted);
-  Options two_rows;
-  two_rows.max_request_rows = 2;
-  EXPECT_EQ(Run(inputs, two_rows).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(Run(inputs).ok());
+  Options some_rows;
+  some_rows.max_request_rows = 2;
+  EXPECT_EQ(Run(inputs, some_rows).code(), absl::StatusCode::kResourceExhausted);
+  some_rows.max_request_rows = 3;
+  EXPECT_TRUE(Run(inputs, some_rows).ok());
 }
 
 TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
@@ -139,10 +134,9 @@ TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
   lists.lists = {"list"};
   const auto receive = [&](const RowRecord& record, const std::string& message) {
     const auto signature = Signature::Create(signature_, session_.get(), Options(), record);
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+    const SentRequest sent(message);
     ReceivedRequest received;
-    return (*signature)->Receive(request, &received);
+    return (*signature)->Receive(sent.request, &received);
   };
   const std::string wrong = Int64Input("list/length", {2, -5});
   EXPECT_TRUE(receive(lists, Int64Input("list/length", {0, 3})).ok());
@@ -161,6 +155,78 @@ TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
       receive(lists, BytesField(2, BytesField(1, "list/length") + BytesField(2, in_int64_val)))
           .message(),
       "input \"list/length\": row 0 has the length -1, expected 0 or more");
+}
+
+// Inputs a and b with their lengths, and c, whose lengths are floats.
+SignatureInputs Inputs() {
+  tensorflow::SignatureDef signature;
+  for (const char* const name : {"a", "a/length", "b", "b/length", "c", "c/length"}) {
+    tensorflow::TensorInfo& info = (*signature.mutable_inputs())[name];
+    info.set_name(std::string(name) + ":0");
+    const bool is_length = std::string(name).find("/length") != std::string::npos && name[0] != 'c';
+    info.set_dtype(is_length ? tensorflow::DT_INT64 : tensorflow::DT_FLOAT);
+    info.mutable_tensor_shape()->add_dim()->set_size(-1);
+  }
+  return *SignatureInputs::Create(signature);
+}
+
+TEST(ListColumnsTest, OnlyRecordedListsHaveLengths) {
+  RowRecord record;
+  record.lists = {"a", "c", "unknown"};
+  const ListColumns lists(Inputs(), record);
+  EXPECT_EQ(lists.LengthsOf(0), 1);
+  EXPECT_EQ(lists.LengthsOf(2), -1);  // b is not a recorded list
+  EXPECT_EQ(lists.LengthsOf(4), -1);  // c/length holds floats
+  EXPECT_EQ(ListColumns().LengthsOf(0), -1);
+}
+
+TEST(ListColumnsTest, OnlyListsWithLengthsHaveOwnOnes) {
+  RowRecord record;
+  record.lists = {"a", "c"};
+  record.own_length = {"a", "b", "c"};
+  const ListColumns lists(Inputs(), record);
+  EXPECT_THAT(lists.own_lengths(), ElementsAre(1));
+}
+
+TEST(ListColumnsTest, LengthsAreRead) {
+  std::vector<int64_t> lengths;
+  ASSERT_TRUE(ReadLengths(SentInput(Int64Input("a/length", {4, 0, 7})).input, &lengths));
+  EXPECT_THAT(lengths, ElementsAre(4, 0, 7));
+}
+
+using tensorflow::tstring;
+
+RunResult Result() {
+  RunResult result;
+  result.aliases = {"score", "tag"};
+  result.tensors = {AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
+                    AsTensor<tstring>({"a", "b", "c"}, {3})};
+  result.expansion.rows = 3;
+  return result;
+}
+
+std::vector<int64_t> Dims(const OutputColumn& column) {
+  return {column.dims.begin(), column.dims.end()};
+}
+
+TEST(TensorOutputsTest, AllRowsAreOneRequests) {
+  const TensorOutputs outputs(Result());
+  ASSERT_EQ(outputs.columns().size(), 2);
+  EXPECT_EQ(outputs.columns()[0].name, "score");
+  EXPECT_THAT(Dims(outputs.columns()[0]), ElementsAre(3, 2));
+  EXPECT_EQ(outputs.expansion().rows, 3);
+}
+
+TEST(TensorOutputsTest, AMemberHasItsRowsOfEveryTensor) {
+  ExpansionStats stats;
+  stats.rows = 2;
+  const TensorOutputs outputs(std::make_shared<const RunResult>(Result()), 1, 2, stats);
+  const OutputColumn& score = outputs.columns()[0];
+  EXPECT_THAT(Dims(score), ElementsAre(2, 2));
+  EXPECT_EQ(static_cast<const float*>(score.data)[0], 3);
+  const OutputColumn& tag = outputs.columns()[1];
+  EXPECT_EQ(tag.string_at(tag.data, 1), "c");
+  EXPECT_EQ(outputs.expansion().rows, 2);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 #include "server/engine/engine.h"
 #include "server/engine/program/domains.h"
-#include "server/engine/program/gathered_program.h"
 #include "server/engine/program/programs.h"
+#include "server/engine/program/whole_program.h"
 #include "server/engine/rewrites/testing.h"
 #include "server/engine/signature.h"
 #include "server/wire/testing.h"
@@ -40,11 +40,39 @@ inline std::string Int64Input(const std::string& name, const std::vector<int64_t
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
-inline absl::Status RunRequest(const Programs& programs, const DecodedRequest& request,
+// A request, kept with its bytes.
+struct SentRequest {
+  explicit SentRequest(std::string sent) : message(std::move(sent)) {
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
+  }
+  SentRequest(const SentRequest&) = delete;
+  const std::string message;
+  DecodedRequest request;
+};
+
+// The first input of a request.
+struct SentInput : SentRequest {
+  explicit SentInput(std::string sent) : SentRequest(std::move(sent)), input(request.columns()[0]) {
+    EXPECT_TRUE(input.Check().ok());
+  }
+  Input input;
+};
+
+// A request and its plan.
+struct SentPlan : SentRequest {
+  SentPlan(const Programs& programs, std::string sent, const BatchRules* rules = nullptr)
+      : SentRequest(std::move(sent)), status(programs.Plan(request, plan.get())) {
+    plan->rules = rules;
+    if (status.ok() && rules != nullptr) plan->profile = programs.ProfileOf(*plan, *rules);
+  }
+  const std::unique_ptr<RequestPlan, ReleasePlan> plan = RequestPlan::New();
+  absl::Status status;
+};
+
+inline absl::Status RunRequest(const Programs& programs, const std::string& message,
                                RunResult* result) {
-  const auto plan = RequestPlan::New();
-  absl::Status status = programs.Plan(request, plan.get());
-  return status.ok() ? programs.Run(plan->batch, result) : status;
+  const SentPlan request(programs, message);
+  return request.status.ok() ? programs.Run(request.plan->batch, result) : request.status;
 }
 
 // The rows of the first output, one float each.

@@ -49,7 +49,6 @@ build build/fuzz/engine server/engine/fuzz
 ninja -C build/fuzz/engine --quiet
 fuzz build/fuzz/engine/wire_fuzz wire -max_len=600
 fuzz build/fuzz/engine/example_fuzz examples -max_len=600
-fuzz build/fuzz/engine/choice_fuzz choices -max_len=600
 fuzz build/fuzz/engine/index_fuzz index -max_len=2000
 
 build build/fuzz/server . -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCOLCAST_FUZZ=ON

@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/signature.h"
-#include "server/engine/status.h"
-#include "server/engine/testing.h"
+#include "server/engine/batch/testing.h"
 
 namespace colcast::engine {
 namespace {
@@ -27,35 +25,14 @@ class JoinedRequestsTest : public ::testing::Test {
  protected:
   void SetUp() override { rules_.any_signature = true; }
 
-  // A planning error becomes its member's status.
   void Run(const std::vector<std::string>& messages) {
-    messages_ = messages;
     requests_.clear();
-    plans_.clear();
-    members_ = std::vector<BatchMember>(messages_.size());
-    num_alone_ = 0;
-    const int64_t ran_before = NumRuns();
-    std::vector<BatchMember*> members;
-    for (size_t i = 0; i < messages_.size(); ++i) {
-      ASSERT_TRUE(DecodePredictRequest(Bytes(messages_[i]), &requests_.emplace_back()).ok());
-      auto plan = RequestPlan::New();
-      members_[i].status = FromAbsl(model_.programs().Plan(requests_.back(), plan.get()));
-      if (members_[i].status.ok()) members.push_back(&members_[i]);
-      plan->rules = &rules_;
-      members_[i].plan = plan.get();
-      plans_.push_back(std::move(plan));
+    for (const std::string& message : messages) {
+      requests_.emplace_back(model_.programs(), message, &rules_);
     }
-    RunJoined(model_.programs(), rules_,
-              {[this](BatchMember* member) { RunAlone(member); }, nullptr}, members);
+    const int64_t ran_before = NumRuns();
+    num_alone_ = RunTogether(model_.programs(), rules_, requests_, &members_);
     num_joined_ = NumRuns() - ran_before - num_alone_;
-  }
-
-  void RunAlone(BatchMember* member) {
-    ++num_alone_;
-    const auto& plan = static_cast<const RequestPlan&>(*member->plan);
-    RunResult result;
-    member->status = FromAbsl(model_.programs().Run(plan.batch, &result));
-    if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
   }
 
   int64_t NumRuns() const {
@@ -72,10 +49,8 @@ class JoinedRequestsTest : public ::testing::Test {
 
   BatchRules rules_;
   ScoreModel model_;
-  std::vector<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
+  std::deque<SentPlan> requests_;
   std::vector<BatchMember> members_;
-  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
   int64_t num_joined_ = 0;  // also counts single requests with added rows
   int num_alone_ = 0;
 };
@@ -249,12 +224,6 @@ TEST_F(JoinedRequestsTest, OutputsWithoutOneRowPerCandidateAreComputedAlone) {
   }
 }
 
-TEST_F(JoinedRequestsTest, UnrecordedSignaturesJoinOnlyIfAllowed) {
-  EXPECT_TRUE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
-  EXPECT_FALSE(
-      model_.programs().CanBeJoined(BatchRules(), model_.programs().signature().all_outputs()));
-}
-
 TEST_F(JoinedRequestsTest, RequestsWithAnIndexAreNotJoinedWithoutStages) {
   model_.Declare({"user", "item", "row_to_user"}, {"score"});
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
@@ -278,13 +247,10 @@ TEST_F(JoinedRequestsTest, JoinedAnswersEqualSeparateOnes) {
     }
     Run(messages);
     for (size_t i = 0; i < messages.size(); ++i) {
-      if (!model_.programs().Plan(requests_[i], plans_[i].get()).ok()) {
-        EXPECT_FALSE(members_[i].status.ok());
-        continue;
-      }
+      if (!requests_[i].status.ok()) continue;
       BatchMember alone;
       alone.plan = members_[i].plan;
-      RunAlone(&alone);
+      RunAlone(model_.programs(), &alone);
       ASSERT_EQ(members_[i].status.code, alone.status.code);
       EXPECT_EQ(members_[i].status.message, alone.status.message);
       if (!alone.status.ok()) continue;

@@ -20,11 +20,8 @@ class SlicedRequestTest : public ::testing::Test {
  protected:
   // Returns null if the request is invalid or cannot be split.
   std::unique_ptr<Slices> Split(const std::string& message) {
-    message_ = message;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
-    if (!model_.programs().Plan(request_, plan_.get()).ok()) return nullptr;
-    plan_->rules = &rules_;
-    return SlicedRequest::Create(*plan_);
+    sent_ = std::make_unique<SentPlan>(model_.programs(), message, &rules_);
+    return sent_->status.ok() ? SlicedRequest::Create(*sent_->plan) : nullptr;
   }
 
   // The score of each row. Sets `rows_` to the rows of each slice, in the order of Take().
@@ -43,16 +40,14 @@ class SlicedRequestTest : public ::testing::Test {
   }
 
   bool CanBeSplit(const BatchRules& rules) {
-    return model_.programs().ProfileOf(*plan_, rules).can_be_split;
+    return model_.programs().ProfileOf(*sent_->plan, rules).can_be_split;
   }
 
   ScoreModel model_;
   BatchRules rules_;
   std::vector<int64_t> rows_;
   Status status_;
-  std::string message_;
-  DecodedRequest request_;
-  std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
+  std::unique_ptr<SentPlan> sent_;
 };
 
 TEST_F(SlicedRequestTest, SlicesAreOfEqualSizeAndJoinedInOrder) {

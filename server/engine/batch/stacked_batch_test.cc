@@ -21,12 +21,10 @@ class StackedBatchTest : public ::testing::Test {
   void SetUp() override { model_.DeclareUsers(); }
 
   absl::Status Stack(const std::vector<std::string>& messages, int64_t added_rows = 0) {
-    messages_ = messages;
-    for (const std::string& message : messages_) {
-      EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-      RequestPlan& plan = plans_.emplace_back();
-      EXPECT_TRUE(model_.programs().Plan(requests_.back(), &plan).ok());
-      members_.push_back(&plan.batch);
+    for (const std::string& message : messages) {
+      const SentPlan& request = requests_.emplace_back(model_.programs(), message);
+      EXPECT_TRUE(request.status.ok()) << request.status;
+      members_.push_back(&request.plan->batch);
     }
     return stacked_.Stack(model_.programs(), members_, added_rows);
   }
@@ -38,14 +36,11 @@ class StackedBatchTest : public ::testing::Test {
   std::vector<float> Scores() {
     RunResult result;
     EXPECT_TRUE(model_.programs().Run(stacked_.batch(), &result).ok());
-    const auto scores = result.tensors[0].flat<float>();
-    return {scores.data(), scores.data() + scores.size()};
+    return ElementsOf(result.tensors[0]);
   }
 
   ScoreModel model_;
-  std::vector<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
-  std::deque<RequestPlan> plans_;
+  std::deque<SentPlan> requests_;
   std::vector<const Batch*> members_;
   StackedBatch stacked_;
 };
@@ -60,18 +55,11 @@ std::string SeveralUsers(const std::vector<float>& users, const std::vector<floa
          Int64Input("row_to_user", row_to_user);
 }
 
-TEST_F(StackedBatchTest, UsersAreStackedWithAnIndex) {
-  ASSERT_TRUE(Stack({Request(1, {1, 2}), Request(2, {3})}).ok());
-  EXPECT_EQ(stacked_.batch().candidates, 3);
-  EXPECT_EQ(stacked_.batch().domains[Batch::kUser].rows, 2);
-  EXPECT_THAT(RowToUser(), ElementsAre(0, 0, 1));
-  EXPECT_THAT(Scores(), ElementsAre(11, 12, 23));
-}
-
 TEST_F(StackedBatchTest, IndicesAreShiftedToTheStackedRows) {
   ASSERT_TRUE(Stack({Request(9, {5}), SeveralUsers({1, 2}, {1, 2, 3}, {1, 0, 1}),
                      SeveralUsers({3, 4, 5}, {7, 8}, {2, 2}), Request(6, {0})})
                   .ok());
+  EXPECT_EQ(stacked_.batch().candidates, 7);
   EXPECT_EQ(stacked_.batch().domains[Batch::kUser].rows, 7);
   EXPECT_THAT(RowToUser(), ElementsAre(0, 2, 1, 2, 5, 5, 6));
   EXPECT_THAT(Scores(), ElementsAre(95, 21, 12, 23, 57, 58, 60));
@@ -81,14 +69,6 @@ TEST_F(StackedBatchTest, AddedRowsRepeatTheLastRequestsFirstCandidate) {
   ASSERT_TRUE(Stack({Request(1, {1}), SeveralUsers({2, 3}, {4, 5}, {1, 0})}, 2).ok());
   EXPECT_THAT(RowToUser(), ElementsAre(0, 2, 1, 2, 2));
   EXPECT_THAT(Scores(), ElementsAre(11, 34, 25, 34, 34));
-}
-
-TEST_F(StackedBatchTest, StackedRowsKeepToTheLimit) {
-  Options options;
-  options.max_request_rows = 3;
-  model_.DeclareUsers(options);
-  EXPECT_EQ(Stack({Request(1, {1, 2}), Request(2, {3, 4})}).code(),
-            absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(StackedBatchTest, WithoutDomainsAllColumnsAreStackedByCandidate) {

@@ -1,8 +1,7 @@
-#include "server/engine/fuzz/example_builder.h"
-
 #include <cstdint>
 #include <utility>
 
+#include "server/engine/fuzz/message_builder.h"
 #include "server/wire/writer.h"
 
 namespace colcast::fuzz {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/fuzz/example_builder.h"
-#include "server/engine/fuzz/example_oracle.h"
+#include "server/engine/fuzz/message_builder.h"
+#include "server/engine/fuzz/oracle.h"
 #include "server/wire/column.h"
 #include "server/wire/example_decoder.h"
 #include "server/wire/fuzz_testing.h"

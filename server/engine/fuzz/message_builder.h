@@ -1,10 +1,12 @@
-// Turns fuzz bytes into PredictRequests that are almost valid; random bytes rarely are.
+// Turns fuzz bytes into PredictRequests that are almost valid, which random bytes rarely are, and
+// into tf.Examples that are similar to each other, as in a request.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace colcast::fuzz {
 
@@ -29,6 +31,10 @@ class Decisions {
 // may be packed, repeated, merged, in any order, unknown, written with long varints and, rarely,
 // damaged.
 std::string BuildRequest(Decisions* decisions);
+
+// Returns serialized tf.Examples with some of the features `names`, and with unknown ones. Their
+// lists may be packed, empty, repeated, merged, in any order and, rarely, damaged.
+std::vector<std::string> BuildExamples(const std::vector<std::string>& names, Decisions* decisions);
 
 }  // namespace colcast::fuzz
 

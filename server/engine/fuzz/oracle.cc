@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/util/example_proto_fast_parsing.h"
 
 namespace colcast::fuzz {
 namespace {
@@ -23,9 +25,12 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MessageFactory;
 using google::protobuf::Reflection;
+using tensorflow::DataType;
+using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorProto;
 using tensorflow::TensorShape;
+using tensorflow::tstring;
 
 constexpr int64_t kMaxElements = 1 << 12;
 
@@ -94,74 +99,53 @@ bool Has(const Message& message, const char* name) {
   return message.GetReflection()->HasField(message, Field(message, name));
 }
 
-// The number of values in the typed field that TensorFlow reads for the dtype.
-int64_t SentValues(const TensorProto& proto) {
-  switch (proto.dtype()) {
+// The typed field of a TensorProto that has the values of a dtype.
+int FieldOf(int dtype) {
+  switch (dtype) {
     case tensorflow::DT_FLOAT:
-      return proto.float_val_size();
+      return TensorProto::kFloatValFieldNumber;
     case tensorflow::DT_DOUBLE:
-      return proto.double_val_size();
+      return TensorProto::kDoubleValFieldNumber;
     case tensorflow::DT_STRING:
-      return proto.string_val_size();
+      return TensorProto::kStringValFieldNumber;
     case tensorflow::DT_COMPLEX64:
-      return proto.scomplex_val_size() / 2;
+      return TensorProto::kScomplexValFieldNumber;
     case tensorflow::DT_COMPLEX128:
-      return proto.dcomplex_val_size() / 2;
+      return TensorProto::kDcomplexValFieldNumber;
     case tensorflow::DT_INT64:
-      return proto.int64_val_size();
+      return TensorProto::kInt64ValFieldNumber;
     case tensorflow::DT_BOOL:
-      return proto.bool_val_size();
+      return TensorProto::kBoolValFieldNumber;
     case tensorflow::DT_HALF:
     case tensorflow::DT_BFLOAT16:
-      return proto.half_val_size();
+      return TensorProto::kHalfValFieldNumber;
     case tensorflow::DT_UINT32:
-      return proto.uint32_val_size();
+      return TensorProto::kUint32ValFieldNumber;
     case tensorflow::DT_UINT64:
-      return proto.uint64_val_size();
-    case tensorflow::DT_FLOAT8_E5M2:
-    case tensorflow::DT_FLOAT8_E4M3FN:
-    case tensorflow::DT_FLOAT8_E4M3FNUZ:
-    case tensorflow::DT_FLOAT8_E4M3B11FNUZ:
-    case tensorflow::DT_FLOAT8_E5M2FNUZ:
-      return static_cast<int64_t>(proto.float8_val().size());
+      return TensorProto::kUint64ValFieldNumber;
     default:
-      return proto.int_val_size();
+      return dtype >= tensorflow::DT_FLOAT8_E5M2 && dtype <= tensorflow::DT_FLOAT8_E5M2FNUZ
+                 ? TensorProto::kFloat8ValFieldNumber
+                 : TensorProto::kIntValFieldNumber;
   }
 }
 
-void ReadTensor(const Tensor& tensor, OracleColumn* column) {
+// The number of values in a typed field of `parsed`; a complex number has two.
+int64_t ValuesIn(const Message& parsed, int number) {
+  const FieldDescriptor* const field = parsed.GetDescriptor()->FindFieldByNumber(number);
+  const Reflection& reflection = *parsed.GetReflection();
+  if (field->is_repeated()) return reflection.FieldSize(parsed, field);
+  return static_cast<int64_t>(reflection.GetString(parsed, field).size());
+}
+
+// Reads the elements into an OracleColumn or OracleValues.
+template <typename To>
+void ReadElements(const Tensor& tensor, To* to) {
   if (tensor.dtype() == tensorflow::DT_STRING) {
-    const auto strings = tensor.flat<tensorflow::tstring>();
-    for (int64_t i = 0; i < strings.size(); ++i) column->strings.emplace_back(strings(i));
+    const auto strings = tensor.flat<tstring>();
+    for (int64_t i = 0; i < strings.size(); ++i) to->strings.emplace_back(strings(i));
   } else {
-    column->memory = std::string(tensor.tensor_data());
-  }
-  TensorProto proto;
-  tensor.AsProtoField(&proto);
-  column->typed_proto = proto.SerializeAsString();
-  proto.Clear();
-  tensor.AsProtoTensorContent(&proto);
-  column->content_proto = proto.SerializeAsString();
-}
-
-// The number of values in all typed fields.
-int64_t AllValues(const TensorProto& proto) {
-  return proto.float_val_size() + proto.double_val_size() + proto.int_val_size() +
-         proto.string_val_size() + proto.scomplex_val_size() + proto.int64_val_size() +
-         proto.bool_val_size() + proto.dcomplex_val_size() + proto.half_val_size() +
-         proto.uint32_val_size() + proto.uint64_val_size() +
-         static_cast<int64_t>(proto.float8_val().size());
-}
-
-// The number of values in the dtype's own typed field; a complex number has two.
-int64_t OwnValues(const TensorProto& proto) {
-  switch (proto.dtype()) {
-    case tensorflow::DT_COMPLEX64:
-      return proto.scomplex_val_size();
-    case tensorflow::DT_COMPLEX128:
-      return proto.dcomplex_val_size();
-    default:
-      return SentValues(proto);
+    to->memory = std::string(tensor.tensor_data());
   }
 }
 
@@ -185,9 +169,17 @@ OracleColumn ReadColumn(Message* parsed) {
   if (!TensorShape::IsValid(proto.tensor_shape())) return column;
   const int64_t count = TensorShape(proto.tensor_shape()).num_elements();
   const bool has_content = !proto.tensor_content().empty();
+  const bool is_complex =
+      proto.dtype() == tensorflow::DT_COMPLEX64 || proto.dtype() == tensorflow::DT_COMPLEX128;
+  const int64_t own = ValuesIn(*parsed, FieldOf(proto.dtype()));
+  int64_t all = 0;
+  for (int number = TensorProto::kFloatValFieldNumber; number <= TensorProto::kFloat8ValFieldNumber;
+       ++number) {
+    all += ValuesIn(*parsed, number);
+  }
   column.refused_on_purpose = column.unknown_rank || (count == 0 && has_content) ||
-                              (!has_content && SentValues(proto) > count) ||
-                              AllValues(proto) > (has_content ? 0 : OwnValues(proto));
+                              (!has_content && own / (is_complex ? 2 : 1) > count) ||
+                              all > (has_content ? 0 : own);
   if (count > kMaxElements) {
     column.verdict = Verdict::kTooLarge;
     return column;
@@ -195,8 +187,36 @@ OracleColumn ReadColumn(Message* parsed) {
   Tensor tensor;
   if (!tensor.FromProto(proto)) return column;
   column.verdict = Verdict::kAccepted;
-  ReadTensor(tensor, &column);
+  ReadElements(tensor, &column);
+  proto.Clear();
+  tensor.AsProtoField(&proto);
+  column.typed_proto = proto.SerializeAsString();
+  proto.Clear();
+  tensor.AsProtoTensorContent(&proto);
+  column.content_proto = proto.SerializeAsString();
   return column;
+}
+
+Tensor DefaultOf(const OracleFeature& feature, const TensorShape& shape) {
+  const auto dtype = static_cast<DataType>(feature.dtype);
+  if (feature.defaults.empty()) return Tensor(dtype, TensorShape({0}));
+  Tensor tensor(dtype, shape);
+  char* at = static_cast<char*>(tensor.data());
+  for (size_t i = 0; i < feature.defaults.size(); ++i) {
+    const std::string& value = feature.defaults[i];
+    if (dtype == tensorflow::DT_STRING) {
+      tensor.flat<tstring>()(i) = value;
+    } else {
+      std::memcpy(at, value.data(), value.size());
+      at += value.size();
+    }
+  }
+  return tensor;
+}
+
+void Read(const Tensor& tensor, OracleValues* values) {
+  for (int64_t dim : tensor.shape().dim_sizes()) values->dims.push_back(dim);
+  ReadElements(tensor, values);
 }
 
 }  // namespace
@@ -228,6 +248,70 @@ std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
     result.output_filter.push_back(reflection.GetRepeatedString(*request, filter, i));
   }
   return result;
+}
+
+struct ExampleOracle::Config {
+  tensorflow::example::FastParseExampleConfig parser;
+  std::vector<OracleKind> kinds;
+};
+
+ExampleOracle::ExampleOracle(const std::vector<OracleFeature>& features)
+    : config_(std::make_unique<Config>()) {
+  for (const OracleFeature& feature : features) {
+    config_->kinds.push_back(feature.kind);
+    const auto dtype = static_cast<DataType>(feature.dtype);
+    switch (feature.kind) {
+      case OracleKind::kVarLen:
+        config_->parser.sparse.emplace_back(feature.name, dtype);
+        break;
+      case OracleKind::kRagged:
+        config_->parser.ragged.emplace_back(feature.name, dtype, tensorflow::DT_INT64);
+        break;
+      case OracleKind::kFixedLen:
+      case OracleKind::kFixedLenSequence: {
+        const TensorShape inner(feature.shape);
+        const bool sequence = feature.kind == OracleKind::kFixedLenSequence;
+        std::vector<int64_t> shape = feature.shape;
+        if (sequence) shape.insert(shape.begin(), -1);
+        config_->parser.dense.emplace_back(feature.name, dtype, PartialTensorShape(shape),
+                                           DefaultOf(feature, sequence ? TensorShape({}) : inner),
+                                           sequence, static_cast<size_t>(inner.num_elements()));
+      }
+    }
+  }
+}
+
+ExampleOracle::~ExampleOracle() = default;
+
+bool ExampleOracle::Parse(const std::vector<std::string>& examples,
+                          std::vector<OracleValues>* values) const {
+  const std::vector<tstring> serialized(examples.begin(), examples.end());
+  tensorflow::example::Result result;
+  if (!tensorflow::example::FastParseExample(config_->parser, serialized, {}, nullptr, &result)
+           .ok()) {
+    return false;
+  }
+  size_t sparse = 0, dense = 0, ragged = 0;
+  values->clear();
+  for (const OracleKind kind : config_->kinds) {
+    OracleValues& value = values->emplace_back();
+    if (kind == OracleKind::kVarLen) {
+      Read(result.sparse_values[sparse], &value);
+      value.lengths.assign(examples.size(), 0);
+      const auto indices = result.sparse_indices[sparse].matrix<int64_t>();
+      for (int64_t i = 0; i < indices.dimension(0); ++i) ++value.lengths[indices(i, 0)];
+      value.longest = result.sparse_shapes[sparse++].vec<int64_t>()(1);
+    } else if (kind == OracleKind::kRagged) {
+      Read(result.ragged_values[ragged], &value);
+      const auto splits = result.ragged_splits[ragged++].vec<int64_t>();
+      for (size_t i = 0; i < examples.size(); ++i) {
+        value.lengths.push_back(splits(i + 1) - splits(i));
+      }
+    } else {
+      Read(result.dense_values[dense++], &value);
+    }
+  }
+  return true;
 }
 
 }  // namespace colcast::fuzz

@@ -7,7 +7,13 @@
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_GATHER_OP_H_
 
+#include <map>
+#include <set>
+#include <string>
+
+#include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
 
@@ -20,6 +26,13 @@ void MakeMappedGather(tensorflow::NodeDef* node);
 // Makes `sum`, a SparseSegment op, sum the rows that `gather`, one of these ops, reads. TensorFlow
 // would read the whole table of such a sum. `is_in_function` says how the graph names outputs.
 void SumGathered(bool is_in_function, tensorflow::NodeDef* gather, tensorflow::NodeDef* sum);
+
+// Replaces every op that gathers rows of `variables`, in the graph or its functions, with a
+// ColcastGather. `variables` are named by the `shared_name` of their VarHandleOps. Returns those
+// that are used in any other way, each with a node that does so; their values must be in memory.
+std::map<std::string, std::string> GatherMapped(const std::set<std::string>& variables,
+                                                const tensorflow::SignatureDef& declared,
+                                                tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine
 

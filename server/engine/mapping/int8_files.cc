@@ -12,7 +12,7 @@
 #include "server/base/file.h"
 #include "server/base/thread.h"
 #include "server/engine/mapping/mapped_tables.h"
-#include "server/engine/rewrites/int8_table.h"
+#include "server/engine/rewrites/lookup_tables.h"
 #include "server/engine/session_resources.h"
 #include "server/engine/status.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -100,19 +100,13 @@ absl::Status ReadKept(BundleReader* files, const std::string& variable, int64_t 
   return absl::OkStatus();
 }
 
-tensorflow::core::RefCountPtr<Var> FindVariable(const std::string& name, ResourceMgr* resources) {
-  Var* found = nullptr;
-  if (!resources->Lookup(resources->default_container(), name, &found).ok()) return nullptr;
-  return tensorflow::core::RefCountPtr<Var>(found);
-}
-
 // Maps a variable's table and adds it to `forms`. Returns its size in bytes; 0 if the files do not
 // have it, or if nothing restored the variable.
 absl::StatusOr<int64_t> Add(const std::string& variable, const std::string& prefix,
                             BundleReader* files, MappedTables* tables, ResourceMgr* resources,
                             Int8Tables* forms) {
   const std::string name = kRows + variable;
-  const tensorflow::core::RefCountPtr<Var> held = FindVariable(variable, resources);
+  const tensorflow::core::RefCountPtr<Var> held = FindResource<Var>(resources, variable);
   if (!files->Contains(name) || held == nullptr) return 0;
   const Tensor floats = *held->tensor();
   if (floats.dtype() != tensorflow::DT_FLOAT || floats.dims() != 2) {

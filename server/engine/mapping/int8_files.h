@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/engine/rewrites/table_readers.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/public/session.h"
 
 namespace colcast::engine {

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "server/engine/mapping/testing.h"
-#include "server/engine/rewrites/int8_table.h"
+#include "server/engine/rewrites/lookup_tables.h"
 #include "server/engine/session_resources.h"
 
 namespace colcast::engine {

@@ -10,10 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/engine/in_parallel.h"
-#include "server/engine/mapping/mapped_readers.h"
+#include "server/engine/mapping/gather_op.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/rewrites/needed_graph.h"
-#include "server/engine/rewrites/table_readers.h"
 #include "server/engine/session_resources.h"
 #include "tensorflow/cc/saved_model/constants.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -38,14 +37,6 @@ constexpr char kNotPlain[] =
 // Whether the node is a TensorFlow 1 variable that is not a resource.
 bool IsReference(const NodeDef& node) {
   return node.op() == "VariableV2" || node.op() == "Variable";
-}
-
-RefCountPtr<Var> FindVariable(ResourceMgr* resources, const std::string& container,
-                              const std::string& name) {
-  Var* found = nullptr;
-  const std::string& in = container.empty() ? resources->default_container() : container;
-  if (!resources->Lookup(in, name, &found).ok()) return nullptr;
-  return RefCountPtr<Var>(found);
 }
 
 // The variable's size in bytes; 0 if its shape does not determine it.
@@ -168,7 +159,7 @@ bool MappedVariables::Find(tensorflow::Session* session) {
   if (!resources.ok()) return true;
   std::set<const MappedTable*> found;
   for (Variable& variable : variables_) {
-    const RefCountPtr<Var> held = FindVariable(*resources, variable.container, variable.name);
+    const RefCountPtr<Var> held = FindResource<Var>(*resources, variable.name, variable.container);
     if (held == nullptr) {
       variable.is_restored = variable.why == kReference;
       continue;
@@ -216,7 +207,7 @@ absl::Status MappedVariables::CopyOthers(tensorflow::Session* session) {
       if (variable.mapped != others[i].first) continue;
       if (variable.why.empty()) variable.why = others[i].second;
       variable.mapped = nullptr;
-      held[i].push_back(FindVariable(*resources, variable.container, variable.name));
+      held[i].push_back(FindResource<Var>(*resources, variable.name, variable.container));
     }
   }
   std::vector<absl::Status> copied(others.size());
@@ -237,7 +228,7 @@ void MappedVariables::DropFreed(tensorflow::Session* session) {
   std::set<std::shared_ptr<const MappedTable>> read;
   for (Variable& one : variables_) {
     if (one.mapped == nullptr) continue;
-    one.is_freed = FindVariable(*resources, one.container, one.name) == nullptr;
+    one.is_freed = FindResource<Var>(*resources, one.name, one.container) == nullptr;
     if (!one.is_freed) read.insert(one.mapped);
   }
   for (const Variable& one : variables_) {

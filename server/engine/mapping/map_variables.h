@@ -30,7 +30,7 @@ class MappedVariables {
   // Keeps all variables in memory; notes() gives `why` as the reason.
   void KeepInMemory(const std::string& why);
 
-  // Whether the session should restore with MapRestored() (restore_op.h).
+  // Whether the session should restore with MapRestored() (mapped_tables.h).
   bool any() const;
 
   // Finds the variables of a session. Returns false if a mapped table belongs to no known

@@ -191,8 +191,7 @@ TEST_F(MapVariablesTest, ATableThatNothingRestoresIsNotedIfASignatureReadsIt) {
 TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {
   const auto scope = tensorflow::Scope::NewRootScope();
   tensorflow::ops::Variable(scope.WithOpName("old"), {kRows, kWidth}, tensorflow::DT_FLOAT);
-  tensorflow::GraphDef graph;
-  TF_CHECK_OK(scope.ToGraphDef(&graph));
+  tensorflow::GraphDef graph = GraphOf(scope);
   EXPECT_THAT(
       MappedVariables(graph, {}, kBytes).notes(),
       ElementsAre(

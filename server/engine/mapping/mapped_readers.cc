@@ -1,5 +1,3 @@
-#include "server/engine/mapping/mapped_readers.h"
-
 #include <limits>
 #include <string_view>
 #include <tuple>
@@ -11,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/engine/mapping/gather_op.h"
-#include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/core/framework/function.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -61,14 +59,7 @@ bool HasZero(const NodeDef& node, const char* attribute) {
 
 bool IsZero(const Scope& scope, const std::string& input) {
   const auto found = scope.nodes.find(NodeOf(input));
-  tensorflow::Tensor value;
-  if (found == scope.nodes.end() || found->second->op() != "Const" ||
-      !GetNodeAttr(*found->second, "value", &value).ok() || value.NumElements() != 1) {
-    return false;
-  }
-  return value.dtype() == tensorflow::DT_INT32   ? value.flat<int32_t>()(0) == 0
-         : value.dtype() == tensorflow::DT_INT64 ? value.flat<int64_t>()(0) == 0
-                                                 : false;
+  return found != scope.nodes.end() && IntegerOf(*found->second) == 0;
 }
 
 bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
@@ -106,9 +97,9 @@ bool ReadsTheShape(const NodeDef& node, bool is_value) {
                   : node.op() == "VariableShape" || node.op() == "VarIsInitializedOp";
 }
 
-class Walk {
+class TableWalk {
  public:
-  explicit Walk(tensorflow::GraphDef* graph) {
+  explicit TableWalk(tensorflow::GraphDef* graph) {
     for (FunctionDef& function : *graph->mutable_library()->mutable_function()) {
       functions_[function.signature().name()] = &function;
     }
@@ -262,7 +253,7 @@ std::map<std::string, std::string> GatherMapped(const std::set<std::string>& var
   if (variables.empty()) return {};
   Scope main = ScopeOf(graph->mutable_node(), /*is_function=*/false);
   for (const std::string& tensor : TensorsOf(declared)) main.results.insert(NodeOf(tensor));
-  Walk walk(graph);
+  TableWalk walk(graph);
   for (const auto& [node, handle] : main.nodes) {
     std::string name;
     if (handle->op() != "VarHandleOp" || !TryGetNodeAttr(*handle, "shared_name", &name)) continue;

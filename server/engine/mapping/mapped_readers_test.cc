@@ -1,5 +1,3 @@
-#include "server/engine/mapping/mapped_readers.h"
-
 #include <gmock/gmock.h>
 
 #include "server/engine/mapping/gather_op.h"
@@ -49,13 +47,6 @@ class MappedReadersTest : public ::testing::Test {
     return false;
   }
 
-  std::vector<std::string> InputsOf(const std::string& name) const {
-    for (const tensorflow::NodeDef& node : graph_.node()) {
-      if (node.name() == name) return {node.input().begin(), node.input().end()};
-    }
-    return {};
-  }
-
   const tensorflow::Scope scope_;
   const tensorflow::Output table_, ids_;
   tensorflow::GraphDef graph_;
@@ -92,15 +83,15 @@ class SumTest : public MappedReadersTest {
 TEST_F(SumTest, ASumOverDistinctIdsReadsTheRowsOfAllIds) {
   EXPECT_THAT(Find("sum"), IsEmpty());
   EXPECT_TRUE(IsMapped("rows"));
-  EXPECT_THAT(InputsOf("rows"), ElementsAre("handle", "ids"));
-  EXPECT_THAT(InputsOf("sum"), ElementsAre("rows:0", "rows:1", "Placeholder"));
+  EXPECT_THAT(InputsOf(graph_, "rows"), ElementsAre("handle", "ids"));
+  EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("rows:0", "rows:1", "Placeholder"));
 }
 
 TEST_F(SumTest, RowsThatAreReadOtherwiseStayThoseOfDistinctIds) {
   EXPECT_THAT(Find("rows"), IsEmpty());
   EXPECT_TRUE(IsMapped("rows"));
-  EXPECT_THAT(InputsOf("rows"), ElementsAre("handle", "unique"));
-  EXPECT_THAT(InputsOf("sum"), ElementsAre("Identity", "unique:1", "Placeholder"));
+  EXPECT_THAT(InputsOf(graph_, "rows"), ElementsAre("handle", "unique"));
+  EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("Identity", "unique:1", "Placeholder"));
 }
 
 TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
@@ -109,8 +100,8 @@ TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
                         ops::Placeholder(scope_, tensorflow::DT_INT32));
   EXPECT_THAT(Find("sum"), IsEmpty());
   EXPECT_TRUE(IsMapped("sum/rows"));
-  EXPECT_THAT(InputsOf("sum/rows"), ElementsAre("value", "ids"));  // without the cast
-  EXPECT_THAT(InputsOf("sum"), ElementsAre("sum/rows:0", "sum/rows:1", "Placeholder"));
+  EXPECT_THAT(InputsOf(graph_, "sum/rows"), ElementsAre("value", "ids"));  // without the cast
+  EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("sum/rows:0", "sum/rows:1", "Placeholder"));
 }
 
 TEST_F(MappedReadersTest, WhatElseReadsItIsNamed) {

@@ -116,25 +116,12 @@ MappedTables::~MappedTables() {
 }
 
 absl::StatusOr<RefCountPtr<MappedTables>> MappedTables::In(tensorflow::ResourceMgr* resources) {
-  MappedTables* found = nullptr;
-  const auto make = [](MappedTables** made) {
-    *made = new MappedTables;
-    return absl::OkStatus();
-  };
-  absl::Status status = resources->LookupOrCreate<MappedTables>(resources->default_container(),
-                                                                kResource, &found, make);
-  if (!status.ok()) return status;
-  return RefCountPtr<MappedTables>(found);
+  return FindOrMakeResource<MappedTables>(resources, kResource);
 }
 
 RefCountPtr<MappedTables> MappedTables::Of(tensorflow::Session* session) {
   const absl::StatusOr<tensorflow::ResourceMgr*> resources = ResourcesOf(session);
-  MappedTables* found = nullptr;
-  if (!resources.ok() ||
-      !(*resources)->Lookup((*resources)->default_container(), kResource, &found).ok()) {
-    return nullptr;
-  }
-  return RefCountPtr<MappedTables>(found);
+  return resources.ok() ? FindResource<MappedTables>(*resources, kResource) : nullptr;
 }
 
 absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::string& prefix,

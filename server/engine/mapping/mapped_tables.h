@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/thread.h"
 #include "server/tables/mapped_file.h"
+#include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/public/session.h"
@@ -79,6 +80,11 @@ class MappedTables final : public tensorflow::ResourceBase {
   std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path
   std::vector<std::shared_ptr<const tables::MappedFile>> files_;
 };
+
+// Replaces each RestoreV2 in a graph and its functions by ColcastRestore, which maps large tensors
+// used only as values of variables. The op exists only in the server; a SavedModel never contains
+// it. Tensors smaller than `least_bytes` are restored as usual.
+void MapRestored(int64_t least_bytes, tensorflow::GraphDef* graph);
 
 }  // namespace colcast::engine
 

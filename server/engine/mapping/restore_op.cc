@@ -1,5 +1,3 @@
-#include "server/engine/mapping/restore_op.h"
-
 #include <algorithm>
 #include <map>
 #include <new>

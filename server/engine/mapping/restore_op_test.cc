@@ -1,7 +1,6 @@
-#include "server/engine/mapping/restore_op.h"
-
 #include <gmock/gmock.h>
 
+#include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/mapping/testing.h"
 
 namespace colcast::engine {

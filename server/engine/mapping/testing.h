@@ -14,7 +14,6 @@
 
 #include "server/engine/mapping/gather_op.h"
 #include "server/engine/mapping/mapped_tables.h"
-#include "server/engine/mapping/restore_op.h"
 #include "server/engine/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
@@ -78,9 +77,7 @@ class MappingTest : public ::testing::Test {
       }
     }
     ops::NoOp(scope.WithOpName("restore").WithControlDependencies(assigned));
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope.ToGraphDef(&graph));
-    return graph;
+    return GraphOf(scope);
   }
 
   // Like Graph(), but without the nodes that restore the variables, as in a signature's graph.
@@ -126,8 +123,7 @@ class MappingTest : public ::testing::Test {
     const auto fed = AsTensor<int64_t>(ids, {static_cast<int64_t>(ids.size())});
     absl::Status status = session->Run({{"ids:0", fed}}, {node}, {}, &outputs);
     if (!status.ok()) return status;
-    const auto values = outputs[0].flat<float>();
-    return std::vector<float>(values.data(), values.data() + values.size());
+    return ElementsOf(outputs[0]);
   }
 
   // Writes to the data of `first`.

@@ -18,20 +18,18 @@ using ::testing::HasSubstr;
 class DomainsTest : public ::testing::Test {
  protected:
   absl::Status Plan(const std::string& message) {
-    message_ = message;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
-    return model_.programs().Plan(request_, plan_.get());
+    planned_ = std::make_unique<SentPlan>(model_.programs(), message);
+    return planned_->status;
   }
+  const Batch& batch() const { return planned_->plan->batch; }
   std::vector<int64_t> Rows() const {
     std::vector<int64_t> rows;
-    for (const Batch::Domain& domain : plan_->batch.domains) rows.push_back(domain.rows);
+    for (const Batch::Domain& domain : batch().domains) rows.push_back(domain.rows);
     return rows;
   }
 
   const StagedModel model_{{}};
-  std::string message_;
-  DecodedRequest request_;
-  std::unique_ptr<RequestPlan, ReleasePlan> plan_ = RequestPlan::New();
+  std::unique_ptr<SentPlan> planned_;
 };
 
 TEST_F(DomainsTest, InputsBelongToADomainOrToCandidates) {
@@ -46,7 +44,7 @@ TEST_F(DomainsTest, InputsBelongToADomainOrToCandidates) {
 TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndOneItemPerCandidate) {
   ASSERT_TRUE(
       Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5}}, {"candidate", {0}}})).ok());
-  EXPECT_EQ(plan_->batch.form, Batch::Form::kRows);
+  EXPECT_EQ(batch().form, Batch::Form::kRows);
   EXPECT_THAT(Rows(), ElementsAre(1, 2, 1));
   ASSERT_TRUE(
       Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5, 6}}, {"candidate", {0}}}))
@@ -58,12 +56,14 @@ TEST_F(DomainsTest, AnIndexHasARowOfItsDomainPerCandidate) {
   const Columns columns = {
       {"user", {1, 2}}, {"item", {1, 2, 3}}, {"shop", {5}}, {"candidate", {0}}};
   ASSERT_TRUE(Plan(MessageOf(columns, {1, 0, 1})).ok());
-  EXPECT_EQ(plan_->batch.form, Batch::Form::kIndexed);
+  EXPECT_EQ(batch().form, Batch::Form::kIndexed);
   EXPECT_THAT(Rows(), ElementsAre(2, 3, 1));
-  EXPECT_THAT(RowsIn(plan_->batch.domains[0].index), ElementsAre(1, 0, 1));
-  EXPECT_EQ(plan_->expansion.rows, 3);
+  EXPECT_THAT(RowsIn(batch().domains[0].index), ElementsAre(1, 0, 1));
+  EXPECT_EQ(planned_->plan->expansion.rows, 3);
   EXPECT_THAT(std::string(Plan(MessageOf(columns, {1, 2, 0})).message()),
-              HasSubstr("row 1 is 2, expected 0 to 1"));
+              HasSubstr("input \"row_to_user\": row 1 is 2, expected 0 to 1"));
+  EXPECT_THAT(std::string(Plan(MessageOf(columns, {-1, 0, 0})).message()),
+              HasSubstr("row 0 is -1"));
 }
 
 TEST_F(DomainsTest, ColumnsOfADomainHaveEqualRows) {

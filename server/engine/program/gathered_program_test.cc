@@ -1,5 +1,3 @@
-#include "server/engine/program/gathered_program.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/batch/joined_requests.h"
+#include "server/engine/batch/testing.h"
 #include "server/engine/program/testing.h"
+#include "server/engine/program/whole_program.h"
 #include "server/engine/signature.h"
 
 namespace colcast::engine {
@@ -41,11 +40,6 @@ class GatheredProgramTest : public ::testing::Test {
   const StagedModel model_{{}};
 };
 
-TEST_F(GatheredProgramTest, EachCandidateReadsItsUsersRow) {
-  EXPECT_THAT(model_.Scores(TwoUsers({1, 0, 1})), ElementsAre(51, 21, 51));
-  EXPECT_THAT(model_.Ran(), ElementsAre("stages ok 1"));
-}
-
 TEST_F(GatheredProgramTest, ColumnarGathersRowsAndRunsOnce) {
   EXPECT_THAT(model_.Scores(TwoUsers({1, 0, 1}), "columnar"), ElementsAre(51, 21, 51));
   EXPECT_THAT(model_.Ran("columnar"), ElementsAre("gathered ok 1"));
@@ -58,12 +52,6 @@ TEST_F(GatheredProgramTest, WhereAStageFailsRowsAreGathered) {
   EXPECT_EQ(scores[0], 51);
   EXPECT_TRUE(std::isnan(scores[1]));
   EXPECT_THAT(model_.Ran(), ElementsAre("stages failed 1", "gathered ok 1"));
-}
-
-TEST_F(GatheredProgramTest, AnIndexBeyondItsDomainIsRefused) {
-  EXPECT_THAT(Error(TwoUsers({0, 2})),
-              HasSubstr("input \"row_to_user\": row 1 is 2, expected 0 to 1"));
-  EXPECT_THAT(Error(TwoUsers({-1, 0})), HasSubstr("row 0 is -1"));
 }
 
 TEST_F(GatheredProgramTest, CandidateColumnsHaveTheRowsOfTheIndex) {
@@ -83,7 +71,6 @@ TEST_F(GatheredProgramTest, ARequestMayHaveIndicesOfSeveralDomains) {
 }
 
 TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
-  std::vector<float> scores;
   const std::string message =
       MessageOf({{"user", {2}}, {"item", {1}}, {"shop", {0}}, {"candidate", {0}}}) +
       Int64Input("row_to_item", {0});
@@ -121,26 +108,15 @@ std::vector<std::vector<float>> RunAll(const Programs& programs,
                                        const std::vector<std::string>& messages) {
   BatchRules rules;
   rules.any_signature = true;
-  std::deque<DecodedRequest> requests;
-  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
-  std::vector<BatchMember> members(messages.size());
-  std::vector<BatchMember*> all;
-  for (size_t i = 0; i < messages.size(); ++i) {
-    EXPECT_TRUE(DecodePredictRequest(Bytes(messages[i]), &requests.emplace_back()).ok());
-    plans.push_back(RequestPlan::New());
-    EXPECT_TRUE(programs.Plan(requests.back(), plans.back().get()).ok());
-    plans.back()->rules = &rules;
-    members[i].plan = plans.back().get();
-    all.push_back(&members[i]);
-  }
-  const auto alone = [&](BatchMember* member) {
-    RunResult result;
-    EXPECT_TRUE(programs.Run(static_cast<const RequestPlan*>(member->plan)->batch, &result).ok());
-    member->outputs = std::make_unique<TensorOutputs>(std::move(result));
-  };
-  RunJoined(programs, rules, {alone, nullptr}, absl::MakeConstSpan(all));
+  std::deque<SentPlan> requests;
+  for (const std::string& message : messages) requests.emplace_back(programs, message, &rules);
+  std::vector<BatchMember> members;
+  RunTogether(programs, rules, requests, &members);
   std::vector<std::vector<float>> scores;
-  for (const BatchMember& member : members) scores.push_back(FirstOutput(*member.outputs));
+  for (const BatchMember& member : members) {
+    EXPECT_TRUE(member.status.ok()) << member.status.message;
+    scores.push_back(FirstOutput(*member.outputs));
+  }
   return scores;
 }
 
@@ -168,13 +144,11 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNotSharedByRequests) {
 
 TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasCandidateRows) {
   const WeightedModel model("user_state/x", -1);
-  DecodedRequest request;
   const std::string message =
       MessageOf({{"user", {2, 5}}, {"item", {1, 2, 3}}, {"user_state/x", {7, 8}}}, {1, 0, 1});
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   for (const char* const name : {"columnar", "columnar_late"}) {
     RunResult result;
-    const absl::Status status = RunRequest(model.programs(name), request, &result);
+    const absl::Status status = RunRequest(model.programs(name), message, &result);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument)
         << name << ": " << (status.ok() ? result.tensors[0].SummarizeValue(3) : "");
   }
@@ -185,12 +159,10 @@ TEST_F(GatheredProgramTest, GatheredRowsStayWithinTheLimit) {
   Options options;
   options.max_expanded_bytes = 100;
   model.DeclareUsers(options);
-  DecodedRequest request;
   const std::string message = MessageOf({{"user", {1, 2}}, {"item", std::vector<float>(100, 1)}},
                                         std::vector<int64_t>(100, 0));
-  ASSERT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
   RunResult result;
-  EXPECT_EQ(RunRequest(model.programs(), request, &result).code(),
+  EXPECT_EQ(RunRequest(model.programs(), message, &result).code(),
             absl::StatusCode::kResourceExhausted);
 }
 

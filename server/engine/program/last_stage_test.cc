@@ -16,11 +16,6 @@ namespace {
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
 
-std::vector<int64_t> Values(const RunResult& result) {
-  const auto values = result.tensors[0].flat<int64_t>();
-  return {values.data(), values.data() + values.size()};
-}
-
 // A stage that outputs, for each candidate, its user's user_state/row or user_state/0.
 class LastStageTest : public ::testing::Test {
  protected:
@@ -71,17 +66,17 @@ class LastStageTest : public ::testing::Test {
 
 TEST_F(LastStageTest, UsersAreNumbered) {
   ASSERT_TRUE(Stage(true).Run(feeds_, {0}, &result_).ok());
-  EXPECT_THAT(Values(result_), ElementsAre(2, 0, 2, 1));
+  EXPECT_THAT(ElementsOf<int64_t>(result_.tensors[0]), ElementsAre(2, 0, 2, 1));
 }
 
 TEST_F(LastStageTest, ASingleUserHasNumber0) {
   ASSERT_TRUE(Stage(true).RunByUser(feeds_, {0}, &result_).ok());
-  EXPECT_THAT(Values(result_), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(ElementsOf<int64_t>(result_.tensors[0]), ElementsAre(0, 0, 0, 0));
 }
 
 TEST_F(LastStageTest, AStageWithoutNumbersNeedsNone) {
   ASSERT_TRUE(Stage(false).Run(feeds_, {0}, &result_).ok());
-  EXPECT_THAT(Values(result_), ElementsAre(90, 70, 90, 80));
+  EXPECT_THAT(ElementsOf<int64_t>(result_.tensors[0]), ElementsAre(90, 70, 90, 80));
 }
 
 }  // namespace

@@ -12,11 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/batch/joined_requests.h"
 #include "server/engine/batch/sliced_request.h"
+#include "server/engine/batch/testing.h"
 #include "server/engine/program/testing.h"
 #include "server/engine/signature.h"
-#include "server/engine/status.h"
 
 namespace colcast::engine {
 namespace {
@@ -27,11 +26,8 @@ class LengthGroupsTest : public ::testing::Test {
  protected:
   // Groups rows by one list.
   bool Set(const std::vector<int64_t>& lengths, int64_t rows, const Readers& readers) {
-    const std::string& message = messages_.emplace_back(Int64Input("a/length", lengths));
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    Input& column = columns_.emplace_back(requests_.back().columns()[0]);
-    EXPECT_TRUE(column.Check().ok());
-    const std::vector<const Input*> columns = {&column};
+    const std::vector<const Input*> columns = {
+        &sent_.emplace_back(Int64Input("a/length", lengths)).input};
     return groups_.Set({0}, columns, rows, readers);
   }
   std::vector<int64_t> Running(std::vector<int64_t> rows) const {
@@ -40,9 +36,7 @@ class LengthGroupsTest : public ::testing::Test {
   }
 
   LengthGroups groups_;
-  std::deque<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
-  std::deque<Input> columns_;
+  std::deque<SentInput> sent_;
 };
 
 TEST_F(LengthGroupsTest, RowsRunBesideTheirRequestsLongestList) {
@@ -171,10 +165,9 @@ class ListModel final : public ExportedModel {
       return ops::Add(scope, ops::Cast(scope, ops::Max(scope, lengths, 0), tensorflow::DT_FLOAT),
                       1.0f);
     };
-    const auto list = [&](const std::string& name) { return input(name, tensorflow::DT_FLOAT); };
-    const auto history = list("history");
-    const auto genres = list("genres");
-    const auto clicks = list("clicks");
+    const auto history = input("history", tensorflow::DT_FLOAT);
+    const auto genres = input("genres", tensorflow::DT_FLOAT);
+    const auto clicks = input("clicks", tensorflow::DT_FLOAT);
     const auto over_history = ops::Div(scope, history, longest("history"));
     const auto of_user =
         ops::Multiply(scope.WithOpName("of_user"), ops::Sum(scope, over_history, 1), 100.0f);
@@ -296,13 +289,8 @@ class ListModelTest : public ::testing::Test {
   }
 
   void Plan(const ListModel& model, const Request& request) {
-    messages_.push_back(MessageOf(request));
-    ASSERT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &decoded_.emplace_back()).ok());
-    plans_.push_back(RequestPlan::New());
-    const absl::Status status = model.programs().Plan(decoded_.back(), plans_.back().get());
-    ASSERT_TRUE(status.ok()) << status;
-    plans_.back()->rules = &rules_;
-    plans_.back()->profile = model.programs().ProfileOf(*plans_.back(), rules_);
+    planned_.emplace_back(model.programs(), MessageOf(request), &rules_);
+    ASSERT_TRUE(planned_.back().status.ok()) << planned_.back().status;
   }
 
   static std::vector<float> Scores(const ListModel& model, const Batch& batch) {
@@ -310,27 +298,13 @@ class ListModelTest : public ::testing::Test {
     const absl::Status status = model.programs().Run(batch, &result);
     EXPECT_TRUE(status.ok()) << status;
     if (!status.ok()) return {};
-    const auto values = result.tensors[0].flat<float>();
-    return {values.data(), values.data() + values.size()};
+    return ElementsOf(result.tensors[0]);
   }
 
   // Runs the planned requests together and checks their scores. Returns how many ran alone.
   int RunTogether(const ListModel& model, const std::vector<Request>& requests) {
-    std::deque<BatchMember> members;
-    std::vector<BatchMember*> pointers;
-    for (const auto& plan : plans_) {
-      members.emplace_back().plan = plan.get();
-      pointers.push_back(&members.back());
-    }
-    int alone = 0;
-    const auto run_alone = [&](BatchMember* member) {
-      ++alone;
-      RunResult result;
-      const auto& plan = static_cast<const RequestPlan&>(*member->plan);
-      member->status = FromAbsl(model.programs().Run(plan.batch, &result));
-      member->outputs = std::make_unique<TensorOutputs>(std::move(result));
-    };
-    RunJoined(model.programs(), rules_, {run_alone, nullptr}, pointers);
+    std::vector<BatchMember> members;
+    const int alone = colcast::engine::RunTogether(model.programs(), rules_, planned_, &members);
     for (size_t i = 0; i < requests.size(); ++i) {
       EXPECT_TRUE(members[i].status.ok()) << members[i].status.message;
       if (!members[i].status.ok()) return alone;
@@ -344,17 +318,9 @@ class ListModelTest : public ::testing::Test {
     for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-3) << i;
   }
 
-  void Clear() {
-    plans_.clear();
-    decoded_.clear();
-    messages_.clear();
-  }
-
   std::mt19937 random_{7};
   const BatchRules rules_;
-  std::deque<std::string> messages_;
-  std::deque<DecodedRequest> decoded_;
-  std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans_;
+  std::deque<SentPlan> planned_;
 };
 
 TEST_F(ListModelTest, StatesAreSpecificToTheLongestList) {
@@ -365,10 +331,11 @@ TEST_F(ListModelTest, StatesAreSpecificToTheLongestList) {
     for (int round = 0; round < 600; ++round) {
       const Request request = Draw(round % 3 == 1, round % 5 == 1);
       Plan(model, request);
-      plans_.back()->batch.pads_together = round % 7 == 1;
-      ExpectNear(Scores(model, plans_.back()->batch), Expected(request, round % 7 == 1));
+      Batch& batch = planned_.back().plan->batch;
+      batch.pads_together = round % 7 == 1;
+      ExpectNear(Scores(model, batch), Expected(request, batch.pads_together));
       ASSERT_FALSE(HasFailure()) << round << ", wide " << wide;
-      Clear();
+      planned_.clear();
     }
     EXPECT_GT(model.Ran("stages", "ok"), 300);
     EXPECT_EQ(model.Ran("stages", "failed"), 0);
@@ -389,7 +356,7 @@ TEST_F(ListModelTest, RequestsOfDifferentLengthsAreJoinedByStages) {
       }
       EXPECT_EQ(RunTogether(model, requests), 0);
       ASSERT_FALSE(HasFailure()) << round;
-      Clear();
+      planned_.clear();
     }
     EXPECT_EQ(model.Ran("stages", "ok"), 300);
   }
@@ -408,7 +375,7 @@ TEST_F(ListModelTest, RequestsOfOneLengthAreJoinedIfTheLastStageOrAStateIsAsWide
     }
     alone += RunTogether(model, requests);
     ASSERT_FALSE(HasFailure()) << round;
-    Clear();
+    planned_.clear();
   }
   EXPECT_LT(alone, 200 * 6);
   EXPECT_EQ(model.Ran("stages", "failed"), 0);
@@ -423,7 +390,7 @@ TEST_F(ListModelTest, SlicesKeepTheRequestsLongestList) {
     for (int round = 0; round < 300; ++round) {
       const Request request = Draw(round % 2 == 1, false);
       Plan(model, request);
-      const std::unique_ptr<Slices> slices = SlicedRequest::Create(*plans_.back());
+      const std::unique_ptr<Slices> slices = SlicedRequest::Create(*planned_.back().plan);
       if (slices != nullptr) {
         ++split;
         std::vector<int> taken;
@@ -435,7 +402,7 @@ TEST_F(ListModelTest, SlicesKeepTheRequestsLongestList) {
         ExpectNear(FirstOutput(*outputs), Expected(request, false));
       }
       ASSERT_FALSE(HasFailure()) << round;
-      Clear();
+      planned_.clear();
     }
     EXPECT_GT(split, 150);
   }

@@ -3,8 +3,6 @@
 #include <utility>
 
 #include "server/engine/program/domains.h"
-#include "server/engine/program/gathered_program.h"
-#include "server/engine/program/rows_program.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/program/whole_program.h"
 

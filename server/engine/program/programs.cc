@@ -7,8 +7,6 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/program/domains.h"
-#include "server/engine/program/gathered_program.h"
-#include "server/engine/program/rows_program.h"
 #include "server/engine/program/staged_program.h"
 #include "server/engine/program/whole_program.h"
 

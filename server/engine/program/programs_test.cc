@@ -34,9 +34,7 @@ TEST(ProgramCountsTest, RunsAreCountedByProgramAndOutcome) {
               ElementsAre(Is("stages", "ok", 2), Is("stages", "failed", 1), Is("whole", "ok", 1)));
 }
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Counted = std::tuple<std::string, std::string, int64_t>;  // program, outcome, times
 
 RowRecord Record(bool independent, bool any_rounding = false) {
@@ -50,19 +48,12 @@ RowRecord Record(bool independent, bool any_rounding = false) {
 class ProgramsTest : public ::testing::Test {
  protected:
   absl::Status Run(const std::string& message) {
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    return RunRequest(model_.programs(), request, &result);
+    return RunRequest(model_.programs(), message, &result);
   }
 
   RequestProfile Profile(const BatchRules& rules) {
-    DecodedRequest request;
-    const std::string message = user_ + items_;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
-    const auto plan = RequestPlan::New();
-    EXPECT_TRUE(model_.programs().Plan(request, plan.get()).ok());
-    return model_.programs().ProfileOf(*plan, rules);
+    return SentPlan(model_.programs(), user_ + items_, &rules).plan->profile;
   }
   bool CanBeJoined(const BatchRules& rules) { return Profile(rules).group != 0; }
   bool CanBeSplit(const BatchRules& rules) { return Profile(rules).can_be_split; }

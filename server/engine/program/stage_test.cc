@@ -47,13 +47,9 @@ class StageTest : public ::testing::Test {
  protected:
   // Rows with one column.
   Stage::Rows Rows(const std::vector<float>& items) {
-    const std::string& message = messages_.emplace_back(MessageOf({{"item", items}}));
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &requests_.emplace_back()).ok());
-    Input& column = columns_.emplace_back(requests_.back().columns()[0]);
-    EXPECT_TRUE(column.Check().ok());
     Stage::Rows rows;
     stage_.Begin(static_cast<int64_t>(items.size()), &rows);
-    rows.columns[0] = &column;
+    rows.columns[0] = &sent_.emplace_back(MessageOf({{"item", items}})).input;
     return rows;
   }
 
@@ -61,16 +57,13 @@ class StageTest : public ::testing::Test {
     std::vector<Tensor> states;
     const absl::Status status = stage_.Complete(rows, &states);
     EXPECT_TRUE(status.ok()) << status;
-    const auto values = states[0].flat<float>();
-    return {values.data(), values.data() + values.size()};
+    return ElementsOf(states[0]);
   }
 
   const StagedModel model_{{}};
   states::StateCache memory_{1 << 20};
   Stage stage_{&model_.signature("columnar_item"), "item", &memory_, /*window_rows=*/32};
-  std::deque<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
-  std::deque<Input> columns_;
+  std::deque<SentInput> sent_;
 };
 
 TEST_F(StageTest, CachedRowsAreNotComputed) {
@@ -209,11 +202,8 @@ class StageKeysTest : public ::testing::Test {
 
   void SendTensor(const std::string& name, const std::string& values) {
     const std::string proto = VarintField(1, DT_INT64) + values;
-    messages_.push_back(BytesField(2, BytesField(1, name) + BytesField(2, proto)));
-    EXPECT_TRUE(DecodePredictRequest(Bytes(messages_.back()), &requests_.emplace_back()).ok());
-    Input& column = sent_.emplace_back(requests_.back().columns()[0]);
-    EXPECT_TRUE(column.Check().ok());
-    columns_[inputs().Find(name)] = &column;
+    const std::string message = BytesField(2, BytesField(1, name) + BytesField(2, proto));
+    columns_[inputs().Find(name)] = &sent_.emplace_back(message).input;
   }
 
   // Padding counts in the keys of states that are as wide as a list.
@@ -232,9 +222,7 @@ class StageKeysTest : public ::testing::Test {
   states::StateCache memory_{1 << 20};
   std::deque<std::unique_ptr<Signature>> signatures_;
   std::deque<Stage> stages_;
-  std::deque<std::string> messages_;
-  std::deque<DecodedRequest> requests_;
-  std::deque<Input> sent_;
+  std::deque<SentInput> sent_;
   std::vector<const Input*> columns_;
   Stage::Rows rows_;
 };

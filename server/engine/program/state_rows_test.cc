@@ -14,16 +14,6 @@ using tensorflow::Tensor;
 using tensorflow::tstring;
 using ::testing::ElementsAre;
 
-std::vector<float> Floats(const Tensor& tensor) {
-  const auto values = tensor.flat<float>();
-  return {values.data(), values.data() + values.size()};
-}
-
-std::vector<std::string> Strings(const Tensor& tensor) {
-  const auto values = tensor.flat<tstring>();
-  return {values.data(), values.data() + values.size()};
-}
-
 // Three rows of two floats and one text.
 const std::vector<Tensor> kTensors = {AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
                                       AsTensor<tstring>({"a", "", "text"}, {3})};
@@ -40,8 +30,8 @@ class StateRowsTest : public ::testing::Test {
 
 TEST_F(StateRowsTest, AStateIsReadAsItWasWritten) {
   ASSERT_TRUE(LayOutStates(layouts_, {State(kTensors, 2), State(kTensors, 0)}, {}, {}, &all_).ok());
-  EXPECT_THAT(Floats(all_[0]), ElementsAre(5, 6, 1, 2));
-  EXPECT_THAT(Strings(all_[1]), ElementsAre("text", "a"));
+  EXPECT_THAT(ElementsOf(all_[0]), ElementsAre(5, 6, 1, 2));
+  EXPECT_THAT(ElementsOf<tstring>(all_[1]), ElementsAre("text", "a"));
   EXPECT_EQ(all_[0].shape(), tensorflow::TensorShape({2, 2}));
 }
 
@@ -49,14 +39,14 @@ TEST_F(StateRowsTest, MissingRowsAreTakenFromTheComputedOnes) {
   const std::vector<Tensor> made = {AsTensor<float>({7, 8, 9, 10}, {2, 2}),
                                     AsTensor<tstring>({"x", "y"}, {2})};
   ASSERT_TRUE(LayOutStates(layouts_, {{}, State(kTensors, 1), {}}, {}, made, &all_).ok());
-  EXPECT_THAT(Floats(all_[0]), ElementsAre(7, 8, 3, 4, 9, 10));
-  EXPECT_THAT(Strings(all_[1]), ElementsAre("x", "", "y"));
+  EXPECT_THAT(ElementsOf(all_[0]), ElementsAre(7, 8, 3, 4, 9, 10));
+  EXPECT_THAT(ElementsOf<tstring>(all_[1]), ElementsAre("x", "", "y"));
 }
 
 TEST_F(StateRowsTest, OnlyWantedRowsAreLaidOut) {
   const std::vector<states::StateRef> found = {State(kTensors, 0), {}, State(kTensors, 2)};
   ASSERT_TRUE(LayOutStates(layouts_, found, {0, 2}, {}, &all_).ok());
-  EXPECT_THAT(Floats(all_[0]), ElementsAre(1, 2, 5, 6));
+  EXPECT_THAT(ElementsOf(all_[0]), ElementsAre(1, 2, 5, 6));
 }
 
 TEST_F(StateRowsTest, StatesOfDifferentShapesAreNotLaidOutTogether) {

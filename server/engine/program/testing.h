@@ -101,13 +101,10 @@ class StagedModel : public ExportedModel {
 
   absl::Status Run(const std::string& message, std::vector<float>* scores,
                    const std::string& signature = "columnar_late") const {
-    DecodedRequest request;
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request).ok());
     RunResult result;
-    absl::Status status = RunRequest(programs(signature), request, &result);
+    absl::Status status = RunRequest(programs(signature), message, &result);
     if (!status.ok()) return status;
-    const auto values = result.tensors[0].flat<float>();
-    scores->assign(values.data(), values.data() + values.size());
+    *scores = ElementsOf(result.tensors[0]);
     return status;
   }
 

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/rows.h"
 #include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
-
 namespace {
 
 using tensorflow::Tensor;
@@ -47,6 +50,9 @@ absl::Status RunColumns(const Signature& signature, const Batch& batch, RunResul
   DropLarge(&feeds);
   return status;
 }
+
+// After each window of this many rows, states::ReuseEstimator judges whether caching pays.
+constexpr int64_t kWindowRows = 512;
 
 }  // namespace
 
@@ -103,6 +109,108 @@ bool ExactProgram::Fits(const ReceivedRequest& received) const {
     rows = std::max(rows, dims[0]);
   }
   return rows > 1;
+}
+
+absl::StatusOr<bool> GatheredProgram::Run(const Batch& batch, RunResult* result) {
+  if (absl::Status status = CheckBytes(batch); !status.ok()) return status;
+  std::vector<Tensor> sent(batch.columns.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    absl::Status status = domains_->BuildFeed(batch, static_cast<int>(i), &sent[i]);
+    if (!status.ok()) return status;
+  }
+  absl::Status status;
+  if (MayRunAtOnce(batch)) {
+    std::vector<int64_t> all(batch.candidates);
+    std::iota(all.begin(), all.end(), 0);
+    status = RunRowsOf(batch, all, sent, result);
+    if (status.ok() && mode_ == AnswerMode::kRequestPerUser) {
+      status = CheckRows(result->aliases, result->tensors, batch.candidates);
+    }
+  } else {
+    const auto run = [&](int64_t, absl::Span<const int64_t> candidates, RunResult* of_user) {
+      return RunRowsOf(batch, candidates, sent, of_user);
+    };
+    const Batch::Domain& users = batch.domains[Batch::kUser];
+    status = RunByUser(RowsIn(users.index), users.rows, run, result);
+  }
+  if (!status.ok()) return status;
+  return true;
+}
+
+// A single user's candidates always run together.
+bool GatheredProgram::MayRunAtOnce(const Batch& batch) const {
+  return mode_ == AnswerMode::kOneRun || !batch.has_index(Batch::kUser) || batch.pads_together ||
+         (columnar_->record().independent && domains_->HaveOneLength(batch, own_lengths()));
+}
+
+absl::Status GatheredProgram::RunRowsOf(const Batch& batch, absl::Span<const int64_t> candidates,
+                                        const std::vector<Tensor>& sent, RunResult* result) const {
+  std::vector<Tensor> feeds = sent;
+  GatheredRows gathered(columnar_->inputs().limits().max_expanded_bytes);
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    absl::Status status = GatherFeed(batch, static_cast<int>(i), candidates, &gathered, &feeds[i]);
+    if (!status.ok()) return status;
+  }
+  return columnar_->RunFeeds(feeds, *batch.outputs, result);
+}
+
+// Replaces `*feed`, which holds the input's column, with one row for each of these candidates.
+absl::Status GatheredProgram::GatherFeed(const Batch& batch, int input,
+                                         absl::Span<const int64_t> candidates,
+                                         GatheredRows* gathered, Tensor* feed) const {
+  if (!columnar_->inputs().inputs()[input].batched() || feed->dims() == 0) return absl::OkStatus();
+  const int domain = domains_->domain_of(input);
+  std::vector<int64_t> rows(candidates.begin(), candidates.end());
+  if (batch.has_index(domain)) {
+    const absl::Span<const int64_t> index = RowsIn(batch.domains[domain].index);
+    for (int64_t& row : rows) row = index[row];
+  } else if (feed->dim_size(0) != batch.candidates) {
+    std::fill(rows.begin(), rows.end(), 0);  // row 0, of the only user
+  } else if (static_cast<int64_t>(rows.size()) == batch.candidates) {
+    return absl::OkStatus();
+  }
+  return gathered->Gather(rows, feed);
+}
+
+absl::Status GatheredProgram::CheckBytes(const Batch& batch) const {
+  double bytes = 0;
+  for (size_t i = 0; i < batch.columns.size(); ++i) {
+    const int domain = domains_->domain_of(i);
+    if (batch.columns[i] == nullptr || !batch.has_index(domain)) continue;
+    const int64_t rows = std::max<int64_t>(1, batch.domains[domain].rows);
+    bytes += batch.columns[i]->ExtraBytes((batch.candidates + rows - 1) / rows);
+  }
+  const auto most = static_cast<double>(columnar_->inputs().limits().max_expanded_bytes);
+  return bytes <= most ? absl::OkStatus()
+                       : TooMuchGathered(batch.candidates, bytes, " more than were sent", most);
+}
+
+RowsProgram::RowsProgram(const Signature* signature, states::StateCache* memory)
+    : stage_(signature, "item", signature->traits().takes_rows_or_settings ? memory : nullptr,
+             kWindowRows) {}
+
+bool RowsProgram::Accepts(const Batch& batch) const {
+  return batch.form == Batch::Form::kRows && batch.candidates > 0 && stage_.store().on() &&
+         stage_.signature().RowsHaveOneShape(*batch.outputs);
+}
+
+absl::StatusOr<bool> RowsProgram::Run(const Batch& batch, RunResult* result) {
+  thread_local Stage::Rows rows;
+  stage_.Begin(batch.candidates, &rows);
+  rows.outputs = batch.outputs;
+  rows.columns.assign(batch.columns.begin(), batch.columns.end());
+  stage_.SetReaders({}, &rows);  // a joined run has requests with equal longest lists
+  bool gain = false;
+  std::vector<tensorflow::Tensor> tensors;
+  const bool runs = stage_.LookFor(&rows, &gain) && gain;
+  absl::Status status = absl::OkStatus();
+  if (runs) status = stage_.Complete(&rows, &tensors);
+  Stage::End(&rows);
+  if (!status.ok()) return status;
+  if (!runs) return false;
+  stage_.signature().NoRows(*batch.outputs, result);  // sets the output names
+  result->tensors = std::move(tensors);
+  return true;
 }
 
 }  // namespace colcast::engine

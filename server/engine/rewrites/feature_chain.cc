@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "server/engine/rewrites/list_patterns.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace colcast::engine {
@@ -52,9 +51,9 @@ std::optional<int64_t> ValuesInRow(const PartialTensorShape& shape) {
   return values;
 }
 
-class Reader {
+class ChainReader {
  public:
-  explicit Reader(const ShapedGraph& graph) : graph_(graph) {}
+  explicit ChainReader(const ShapedGraph& graph) : graph_(graph) {}
 
   std::optional<FeatureChain> Read(Output part) {
     const PartialTensorShape shape = graph_.ShapeOf(part);
@@ -301,7 +300,7 @@ class Reader {
 }  // namespace
 
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part) {
-  return Reader(graph).Read(part);
+  return ChainReader(graph).Read(part);
 }
 
 }  // namespace colcast::engine

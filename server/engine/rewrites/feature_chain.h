@@ -1,7 +1,9 @@
-// Reads the chain of ops of one feature, backwards from the Concat's input to the feature's column.
+// Reads the chain of ops of one feature, backwards from the Concat's input to the feature's column,
+// and recognizes graphs of lists: a padded list, and the mean of a list's table rows.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +27,33 @@ struct FeatureChain {
 // Reads the chain that computes `part`, an input of a Concat of matrices. If there is none, `part`
 // itself is the column. Returns nullopt unless `part` is a matrix of plain values.
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part);
+
+// The mean of a list's table rows, leaving out the rows of hidden ids.
+struct MaskedMean {
+  Output rows;  // float [rows, values, width]
+  Output ids;   // [rows, values]
+  // Rows of this id are multiplied by 0, all others by 1.
+  int64_t hidden;
+  std::vector<const tensorflow::Node*> nodes;  // all nodes from `rows` and `ids` to the mean
+};
+
+// Matches sum(rows * mask, 1) / maximum(sum(mask, 1), 1), where mask is cast(ids != hidden,
+// float)[:, :, None]. Returns nullopt for any other tensor, or if a node in between is fed.
+std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph, Output tensor);
+
+// A padded list, made from a column and its lengths by the ops that colcast export writes, and by
+// TensorFlow's SparseTensor.to_dense.
+struct PaddedList {
+  Output column;                               // a matrix
+  Output lengths;                              // int64 [rows]
+  Output padding;                              // a constant scalar
+  std::string gather;                          // name of the GatherNd node
+  std::vector<const tensorflow::Node*> nodes;  // all nodes from `column` and `lengths` to the list
+};
+
+// Matches a list whose row i has the first lengths[i] values of the column, then padding; its width
+// is the largest length. Returns nullopt for any other tensor, or if a node in between is fed.
+std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph, Output tensor);
 
 }  // namespace colcast::engine
 

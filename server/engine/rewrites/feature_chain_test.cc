@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -27,8 +28,7 @@ class FeatureChainTest : public ::testing::Test {
   }
 
   TensorflowOutput Column(DataType type, const std::vector<int64_t>& dims = {-1}) {
-    return ops::Placeholder(scope_.WithOpName("column"), type,
-                            ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    return Fed(scope_.WithOpName("column"), type, dims);
   }
 
   void LookUp(const TensorflowOutput& ids) {
@@ -37,8 +37,7 @@ class FeatureChainTest : public ::testing::Test {
 
   // "CHAIN of COLUMN", or "nothing".
   std::string Read(const std::set<std::string>& feeds = {"column"}) {
-    tensorflow::GraphDef graph;
-    TF_CHECK_OK(scope_.ToGraphDef(&graph));
+    tensorflow::GraphDef graph = GraphOf(scope_);
     const auto shaped = *ShapedGraph::Create(graph, feeds);
     const auto names = shaped->graph().BuildNodeNameIndex();
     const auto chain = ReadFeatureChain(*shaped, {names.at("part"), 0});

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/lookup_op.h"
 #include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
@@ -31,13 +30,11 @@ using tensorflow::Input;
 using tensorflow::Output;
 using tensorflow::Scope;
 using tensorflow::Tensor;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-GraphDef Rewritten(GraphDef graph, int lookups, const std::set<std::string>& feeds = {}) {
-  const absl::StatusOr<int> grouped = GroupLookups(feeds, &graph);
-  EXPECT_TRUE(grouped.ok()) << grouped.status();
-  EXPECT_EQ(*grouped, lookups);
-  return graph;
+GraphDef Rewritten(const GraphDef& graph, int lookups, const std::set<std::string>& feeds = {}) {
+  return RewrittenBy(GroupLookups, graph, lookups, feeds);
 }
 
 // Random graphs of features that a Concat joins, and requests to them. Some features have one row,
@@ -48,8 +45,7 @@ class RandomFeatures {
     constexpr DataType kTypes[] = {tensorflow::DT_FLOAT, tensorflow::DT_FLOAT, tensorflow::DT_HALF,
                                    tensorflow::DT_BFLOAT16, tensorflow::DT_DOUBLE};
     type_ = kTypes[Draw(5)];
-    rows_ = ops::Placeholder(scope_.WithOpName("rows"), tensorflow::DT_INT32,
-                             ops::Placeholder::Shape(tensorflow::PartialTensorShape({1})));
+    rows_ = Fed(scope_.WithOpName("rows"), tensorflow::DT_INT32, {1});
     std::vector<Output> parts = {Lookup(0), Lookup(1)};
     for (int i = 2; i < 2 + Draw(5); ++i) parts.push_back(Draw(3) == 0 ? Number(i) : Lookup(i));
     std::shuffle(parts.begin(), parts.end(), random_);
@@ -139,9 +135,7 @@ class RandomFeatures {
     std::vector<int64_t> dims(rank, -1);
     if (place_ != kNowhere) dims[0] = 1;
     if (rank == 2 && !is_list) dims[1] = 1;
-    const Output column =
-        ops::Placeholder(scope_.WithOpName(name), type,
-                         ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    const Output column = Fed(scope_.WithOpName(name), type, dims);
     return RepeatedAt(kColumn, column, rank);
   }
 
@@ -270,13 +264,7 @@ TEST_P(GroupedLookupsBits, EqualTheOriginalGraphs) {
   const auto original = SessionOf(features.graph);
   const auto rewritten = SessionOf(Rewritten(features.graph, features.lookups));
   for (const int64_t rows : {0, 1, 2, 33, 70}) {
-    const Feeds feeds = features.Columns(rows);
-    const auto expected = Fetch(original.get(), feeds);
-    const auto actual = Fetch(rewritten.get(), feeds);
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    EXPECT_EQ(actual->shape(), expected->shape());
-    EXPECT_TRUE(actual->tensor_data() == expected->tensor_data()) << rows << " rows";
+    ExpectSameBits(rewritten.get(), original.get(), features.Columns(rows));
   }
 }
 
@@ -286,9 +274,8 @@ INSTANTIATE_TEST_SUITE_P(RandomGraphs, GroupedLookupsBits, ::testing::Range(0, 1
 class GroupedLookupsTest : public ::testing::Test {
  protected:
   GroupedLookupsTest() : scope_(Scope::NewRootScope()) {
-    const auto shape = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
-    const auto first = ops::Placeholder(scope_.WithOpName("first"), tensorflow::DT_INT64, shape);
-    const auto second = ops::Placeholder(scope_.WithOpName("second"), tensorflow::DT_INT64, shape);
+    const auto first = Fed(scope_.WithOpName("first"), tensorflow::DT_INT64, {-1});
+    const auto second = Fed(scope_.WithOpName("second"), tensorflow::DT_INT64, {-1});
     const auto ensured = ops::EnsureShape(scope_, second, tensorflow::PartialTensorShape({3}));
     table_ = ops::VarHandleOp(scope_.WithOpName("table"), tensorflow::DT_FLOAT, {5, 2});
     ops::AssignVariableOp(scope_.WithOpName("init"), table_, ops::Fill(scope_, {5, 2}, 1.0f));
@@ -334,25 +321,30 @@ TEST_F(GroupedLookupsTest, RowsThatDoNotFitAreTensorFlowsErrors) {
               "[2,2] vs. shape[1] = [3,2]");
 }
 
-TEST_F(GroupedLookupsTest, ARowThatIsRepeatedIsChecked) {
+// joined = the rows of `items` items, beside the user's row, repeated. A number of items that is
+// unknown (-1) comes from the input "rows".
+GraphDef WithRepeatedUser(int64_t items) {
   const Scope scope = Scope::NewRootScope();
-  const auto one = ops::Placeholder::Shape(tensorflow::PartialTensorShape({1}));
-  const auto any = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
-  const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_INT64, one);
-  const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_INT64, any);
-  const auto rows = ops::Placeholder(scope.WithOpName("rows"), tensorflow::DT_INT32, one);
+  const Output user = Fed(scope.WithOpName("user"), tensorflow::DT_INT64, {1});
+  const Output item = Fed(scope.WithOpName("item"), tensorflow::DT_INT64, {items});
+  const Output rows = items < 0 ? Fed(scope.WithOpName("rows"), tensorflow::DT_INT32, {1})
+                                : Output(ops::Shape(scope, item));
   const auto table = ops::Fill(scope, {5, 2}, 1.0f);
   const auto multiples = ops::Concat(scope, {Input(rows), Input({1})}, 0);
   const auto repeated = ops::Tile(scope, ops::GatherV2(scope, table, user, 0), multiples);
   const auto looked_up = ops::GatherV2(scope, table, item, 0);
   ops::Concat(scope.WithOpName("joined"), std::vector<Output>{looked_up, repeated}, 1);
+  return GraphOf(scope);
+}
+
+TEST(GroupedLookups, ARowThatIsRepeatedIsChecked) {
   const auto error = [&](const GraphDef& graph, int32_t times, int64_t id) {
     Tensor number(tensorflow::DT_INT32, {1});
     number.flat<int32_t>()(0) = times;
     const Feeds feeds = {{"item", Ids({})}, {"user", Ids({id})}, {"rows", number}};
     return Fetch(SessionOf(graph).get(), feeds).status();
   };
-  const GraphDef graph = GraphOf(scope);
+  const GraphDef graph = WithRepeatedUser(-1);
   for (const GraphDef& way : {graph, Rewritten(graph, 2)}) {
     EXPECT_TRUE(error(way, 0, 4).ok());
     EXPECT_THAT(error(way, 0, 5).message(), HasSubstr("indices[0] = 5 is not in [0, 5)"));
@@ -362,33 +354,18 @@ TEST_F(GroupedLookupsTest, ARowThatIsRepeatedIsChecked) {
   }
 }
 
-TEST_F(GroupedLookupsTest, ARowMayBeRepeatedAKnownNumberOfTimes) {
-  const Scope scope = Scope::NewRootScope();
-  const auto of = [](int64_t rows) { return ops::Placeholder::Shape({rows}); };
-  const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_INT64, of(1));
-  const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_INT64, of(3));
-  const auto table = ops::Fill(scope, {5, 2}, 1.0f);
-  const auto multiples = ops::Concat(scope, {Input(ops::Shape(scope, item)), Input({1})}, 0);
-  const auto repeated = ops::Tile(scope, ops::GatherV2(scope, table, user, 0), multiples);
-  const auto looked_up = ops::GatherV2(scope, table, item, 0);
-  ops::Concat(scope.WithOpName("joined"), std::vector<Output>{looked_up, repeated}, 1);
-  const auto session = SessionOf(Rewritten(GraphOf(scope), 2));
+TEST(GroupedLookups, ARowMayBeRepeatedAKnownNumberOfTimes) {
+  const auto session = SessionOf(Rewritten(WithRepeatedUser(3), 2));
   const auto joined = Fetch(session.get(), {{"item", Ids({0, 1, 2})}, {"user", Ids({4})}});
   EXPECT_TRUE(joined.ok()) << joined.status();
 }
 
-TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeen) {
+TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeenAndADestroyedOneIsNotKept) {
   const auto session = SessionOf(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 2.0f);
-}
-
-TEST_F(GroupedLookupsTest, AVariableThatIsDestroyedIsNotKept) {
-  const auto session = SessionOf(Rewritten(GraphOf(scope_), 2));
-  const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
-  EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
   TF_CHECK_OK(session->Run({}, {}, {"destroy"}, nullptr));
   EXPECT_EQ(Fetch(session.get(), feeds).status().code(), absl::StatusCode::kNotFound);
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
@@ -403,18 +380,12 @@ TEST_F(GroupedLookupsTest, WhatIsFedIsWhereAChainBegins) {
 }
 
 TEST_F(GroupedLookupsTest, WhatWaitsForALookupWaitsForTheGroup) {
-  const GraphDef graph = Rewritten(GraphOf(scope_), 2);
-  for (const auto& node : graph.node()) {
-    if (node.name() != "after") continue;
-    ASSERT_EQ(node.input_size(), 1);
-    EXPECT_EQ(node.input(0), "^joined");
-  }
+  EXPECT_THAT(InputsOf(Rewritten(GraphOf(scope_), 2), "after"), ElementsAre("^joined"));
 }
 
 TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
   const Scope scope = Scope::NewRootScope();
-  const auto words = ops::Placeholder(
-      scope, tensorflow::DT_STRING, ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto words = Fed(scope, tensorflow::DT_STRING, {-1});
   const auto vocabulary = ops::HashTable(scope, tensorflow::DT_STRING, tensorflow::DT_INT64);
   const auto ids = ops::LookupTableFind(scope, vocabulary, words, static_cast<int64_t>(0));
   const auto rows = ops::GatherV2(scope, ops::Fill(scope, {5, 2}, 1.0f), ids, 0);
@@ -424,8 +395,7 @@ TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
 
 TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
   const Scope scope = Scope::NewRootScope();
-  const auto ids = ops::Placeholder(scope.WithOpName("ids"), tensorflow::DT_INT64,
-                                    ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto ids = Fed(scope.WithOpName("ids"), tensorflow::DT_INT64, {-1});
   const auto table = ops::Const(scope, {{0.1f, 0.7f}, {1.3f, -2.9f}, {3.1f, 0.3f}});
   const auto rows = ops::GatherV2(scope, table, ids, 0);
   const auto joined =
@@ -434,17 +404,13 @@ TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
   const auto weights = ops::Const(scope, {0.1f, 0.3f, 0.7f, 1.1f, 1.7f, 2.3f});
   ops::Mul(scope.WithOpName("product"), ops::Mul(scope, joined, mean), weights);
   const GraphDef graph = GraphOf(scope);
-  const Feeds feeds = {{"ids", Ids({0, 1, 2, 1, 0})}};
-  const auto expected = Fetch(SessionOf(graph).get(), feeds, "product:0");
-  const auto actual = Fetch(SessionOf(Rewritten(graph, 3, {"ids"})).get(), feeds, "product:0");
-  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
-  EXPECT_EQ(actual->tensor_data(), expected->tensor_data());
+  ExpectSameBits(SessionOf(Rewritten(graph, 3, {"ids"})).get(), SessionOf(graph).get(),
+                 {{"ids", Ids({0, 1, 2, 1, 0})}}, "product:0");
 }
 
 TEST_F(GroupedLookupsTest, AConcatOfRowsIsLeftAsItIs) {
   const Scope scope = Scope::NewRootScope();
-  const auto ids = ops::Placeholder(scope, tensorflow::DT_INT64,
-                                    ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1})));
+  const auto ids = Fed(scope, tensorflow::DT_INT64, {-1});
   const auto table = ops::Fill(scope, {5, 2}, 1.0f);
   const auto rows = ops::GatherV2(scope, table, ids, 0);
   ops::Concat(scope.WithOpName("joined"), std::vector<Output>{rows, rows}, 0);

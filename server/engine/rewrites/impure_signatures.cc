@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -108,14 +107,14 @@ std::string ResourceOf(const NodeDef& handle) {
 
 // The main graph, or the body of a function.
 struct Scope {
-  absl::flat_hash_map<std::string_view, const NodeDef*> nodes;
+  explicit Scope(const GraphView::Nodes& all) : nodes(all) {}
+  GraphView nodes;
   // The resource that each argument of a function refers to; "" for values.
   std::map<std::string, std::string> arguments;
 };
 
 struct Graph {
-  explicit Graph(const tensorflow::GraphDef& graph) {
-    for (const NodeDef& node : graph.node()) main.nodes[node.name()] = &node;
+  explicit Graph(const tensorflow::GraphDef& graph) : all(graph.node()), main(graph.node()) {
     for (const FunctionDef& function : graph.library().function()) {
       library[function.signature().name()] = &function;
     }
@@ -136,7 +135,8 @@ struct Graph {
     return called;
   }
 
-  Scope main;
+  const GraphView::Nodes& all;
+  const Scope main;
   absl::flat_hash_map<std::string_view, const FunctionDef*> library;
 };
 
@@ -146,15 +146,9 @@ class Reached {
   explicit Reached(const Graph& graph) : graph_(graph) {}
 
   void Visit(const tensorflow::SignatureDef& signature) {
-    for (const std::string& output : OutputsOf(signature)) open_.push_back(NodeOf(output));
-    absl::flat_hash_set<const NodeDef*> seen;
-    while (!open_.empty()) {
-      const std::string name = std::move(open_.back());
-      open_.pop_back();
-      const auto found = graph_.main.nodes.find(name);
-      if (found == graph_.main.nodes.end() || !seen.insert(found->second).second) continue;
-      VisitNode(graph_.main, *found->second);
-      for (const std::string& input : found->second->input()) open_.push_back(NodeOf(input));
+    const std::set<const NodeDef*> needed = graph_.main.nodes.Ancestors(OutputsOf(signature));
+    for (const NodeDef& node : graph_.all) {
+      if (needed.count(&node) > 0) VisitNode(graph_.main, node);
     }
   }
 
@@ -195,22 +189,22 @@ class Reached {
 
   // The resource that an input refers to; "" if unknown.
   static std::string ResourceAt(const Scope& scope, std::string input) {
-    for (size_t steps = 0; steps <= scope.nodes.size() && !absl::StartsWith(input, "^"); ++steps) {
-      const std::string name = NodeOf(input);
-      if (const auto found = scope.arguments.find(name); found != scope.arguments.end()) {
-        return found->second;
-      }
-      const auto found = scope.nodes.find(name);
-      if (found == scope.nodes.end()) return "";
-      if (IsAmong(found->second->op(), kHandles)) return ResourceOf(*found->second);
-      if (!IsAmong(found->second->op(), kPassOn) || found->second->input().empty()) return "";
-      input = found->second->input(0);
+    std::set<const NodeDef*> passed;
+    while (!absl::StartsWith(input, "^")) {
+      const auto argument = scope.arguments.find(NodeOf(input));
+      if (argument != scope.arguments.end()) return argument->second;
+      const NodeDef* const node = scope.nodes.Find(input);
+      if (node == nullptr) return "";
+      if (IsAmong(node->op(), kHandles)) return ResourceOf(*node);
+      const bool passes_on = IsAmong(node->op(), kPassOn) && !node->input().empty();
+      if (!passes_on || !passed.insert(node).second) return "";
+      input = node->input(0);
     }
     return "";
   }
 
   void VisitBody(const Scope& caller, const NodeDef& call, const FunctionDef& function) {
-    Scope body;
+    Scope body(function.node_def());
     std::string key = function.signature().name();
     const std::vector<std::string> resources = Arguments(caller, call, function);
     for (int i = 0; i < function.signature().input_arg_size(); ++i) {
@@ -218,7 +212,6 @@ class Reached {
       absl::StrAppend(&key, "\n", resources[i]);
     }
     if (!bodies_.insert(std::move(key)).second) return;
-    for (const NodeDef& node : function.node_def()) body.nodes[node.name()] = &node;
     for (const NodeDef& node : function.node_def()) VisitNode(body, node);
   }
 
@@ -242,7 +235,6 @@ class Reached {
   }
 
   const Graph& graph_;
-  std::vector<std::string> open_;
   std::set<std::string> bodies_;  // functions already visited, with their arguments' resources
 };
 

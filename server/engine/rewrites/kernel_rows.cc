@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/kernel_rows.h"
-
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -8,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/rewrites/needed_graph.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
@@ -15,23 +14,22 @@
 #include "tensorflow/core/framework/tensor.h"
 
 namespace colcast::engine {
-
 namespace {
 
+using tensorflow::NodeDef;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-std::vector<int64_t> Positions(const Tensor& rows) {
-  if (rows.dtype() == tensorflow::DT_INT64) {
-    const auto flat = rows.flat<int64_t>();
-    return {flat.data(), flat.data() + flat.size()};
-  }
-  const auto flat = rows.flat<int32_t>();
-  return {flat.data(), flat.data() + flat.size()};
-}
-
+// The op ColcastKernelRows: rows of a variable, gathered on first use. It exists only in the
+// server; a SavedModel never contains it.
+//
+// Inputs: `kernel`, of rank 1 or more; `rows`, a vector of positions that are the same in every
+// run. Attribute: `axis`, 0 or 1. Output: GatherV2's.
+//
+// The op gathers again if `kernel` is a different tensor. It keeps a reference to the kernel that
+// it read, so TensorFlow cannot change the values in place.
 class KernelRowsOp final : public tensorflow::OpKernel {
  public:
   explicit KernelRowsOp(OpKernelConstruction* construction) : OpKernel(construction) {
@@ -57,7 +55,7 @@ class KernelRowsOp final : public tensorflow::OpKernel {
           absl::StrCat("Expected a kernel with rows and a vector of positions, got ",
                        kernel.shape().DebugString(), " and ", rows.shape().DebugString()));
     }
-    const std::vector<int64_t> positions = Positions(rows);
+    const std::vector<int64_t> positions = *IntegersOf(rows);
     const int64_t size = kernel.dim_size(axis_);
     for (const int64_t position : positions) {
       if (position >= 0 && position < size) continue;
@@ -113,24 +111,15 @@ REGISTER_OP("ColcastKernelRows")
     });
 REGISTER_KERNEL_BUILDER(Name("ColcastKernelRows").Device(tensorflow::DEVICE_CPU), KernelRowsOp);
 
-}  // namespace
+// The dtypes that the op supports.
+constexpr tensorflow::DataTypeSet kTypes =
+    tensorflow::ToSet(tensorflow::DT_FLOAT) | tensorflow::ToSet(tensorflow::DT_DOUBLE) |
+    tensorflow::ToSet(tensorflow::DT_HALF) | tensorflow::ToSet(tensorflow::DT_BFLOAT16) |
+    tensorflow::ToSet(tensorflow::DT_INT32) | tensorflow::ToSet(tensorflow::DT_INT64);
 
-tensorflow::DataTypeSet KernelRowsTypes() {
-  using tensorflow::ToSet;
-  return ToSet(tensorflow::DT_FLOAT) | ToSet(tensorflow::DT_DOUBLE) | ToSet(tensorflow::DT_HALF) |
-         ToSet(tensorflow::DT_BFLOAT16) | ToSet(tensorflow::DT_INT32) | ToSet(tensorflow::DT_INT64);
-}
-
-const char* KernelRowsOpName() { return "ColcastKernelRows"; }
-
-namespace {
-
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
-
-class Finder {
+class KernelFinder {
  public:
-  Finder(const std::set<std::string>& feeds, const tensorflow::GraphDef& graph)
+  KernelFinder(const std::set<std::string>& feeds, const tensorflow::GraphDef& graph)
       : feeds_(feeds), view_(graph) {}
 
   // Whether the node gathers rows or columns of a variable at constant positions.
@@ -146,19 +135,14 @@ class Finder {
   // 0 or 1; -1 for any other axis.
   int AxisOf(const NodeDef& gather) const {
     const NodeDef* const axis = Find(gather.input(2));
-    Tensor value;
-    if (axis == nullptr || axis->op() != "Const" || !GetNodeAttr(*axis, "value", &value).ok() ||
-        value.dtype() != tensorflow::DT_INT32 || value.NumElements() != 1) {
-      return -1;
-    }
-    const int found = value.flat<int32_t>()(0);
-    return found == 0 || found == 1 ? found : -1;
+    const auto found = axis == nullptr ? std::nullopt : IntegerOf(*axis);
+    return found == 0 || found == 1 ? static_cast<int>(*found) : -1;
   }
 
  private:
   static bool IsCopied(const NodeDef& gather) {
     tensorflow::DataType type = tensorflow::DT_INVALID;
-    return GetNodeAttr(gather, "Tparams", &type).ok() && KernelRowsTypes().Contains(type);
+    return GetNodeAttr(gather, "Tparams", &type).ok() && kTypes.Contains(type);
   }
 
   const NodeDef* Find(const std::string& input) const {
@@ -192,9 +176,11 @@ void UseOp(int axis, NodeDef* gather) {
 
 }  // namespace
 
+const char* KernelRowsOpName() { return "ColcastKernelRows"; }
+
 absl::StatusOr<int> GatherKernelRowsOnce(const std::set<std::string>& feeds,
                                          tensorflow::GraphDef* graph) {
-  const Finder finder(feeds, *graph);
+  const KernelFinder finder(feeds, *graph);
   std::map<NodeDef*, int> axes;
   for (NodeDef& node : *graph->mutable_node()) {
     if (finder.IsFixed(node) && feeds.count(node.name()) == 0) axes[&node] = finder.AxisOf(node);

@@ -1,11 +1,10 @@
-#include "server/engine/rewrites/kernel_rows.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <vector>
 
+#include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/resource_variable_ops.h"
@@ -16,7 +15,6 @@ namespace colcast::engine {
 namespace {
 
 namespace ops = tensorflow::ops;
-using tensorflow::GraphDef;
 using tensorflow::Output;
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
@@ -34,36 +32,26 @@ class KernelRowsTest : public ::testing::Test {
     kernel_ = ops::ReadVariableOp(scope_, handle_, tensorflow::DT_FLOAT);
   }
 
-  static int Rewrite(GraphDef* graph, const std::set<std::string>& feeds = {}) {
-    const absl::StatusOr<int> places = GatherKernelRowsOnce(feeds, graph);
-    return places.ok() ? *places : -1;
+  // A session of the graph, in which `places` gathers are rewritten.
+  std::unique_ptr<tensorflow::Session> Rewritten(int places,
+                                                 const std::set<std::string>& feeds = {}) const {
+    return SessionOf(RewrittenBy(GatherKernelRowsOnce, GraphOf(scope_), places, feeds));
   }
 
   static std::vector<float> Rows(tensorflow::Session* session) {
     const Tensor rows = *Fetch(session, {}, "rows:0");
-    const auto flat = rows.flat<float>();
-    return {flat.data(), flat.data() + flat.size()};
+    return ElementsOf(rows);
   }
 
   tensorflow::Scope scope_;
   Output handle_, kernel_;
 };
 
-TEST_F(KernelRowsTest, AreThoseOfTheVariable) {
+TEST_F(KernelRowsTest, AreThoseOfTheVariableAndFollowItsUpdates) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {2, 0}, 0);
-  GraphDef graph = GraphOf(scope_);
-  ASSERT_EQ(Rewrite(&graph), 1);
-  const auto session = SessionOf(graph);
+  const auto session = Rewritten(1);
   EXPECT_THAT(Rows(session.get()), ElementsAre(4, 5, 0, 1));
   EXPECT_THAT(Rows(session.get()), ElementsAre(4, 5, 0, 1));
-}
-
-TEST_F(KernelRowsTest, FollowAnUpdateOfTheVariable) {
-  ops::GatherV2(scope_.WithOpName("rows"), kernel_, {2, 0}, 0);
-  GraphDef graph = GraphOf(scope_);
-  ASSERT_EQ(Rewrite(&graph), 1);
-  const auto session = SessionOf(graph);
-  Rows(session.get());
   TF_CHECK_OK(session->Run({}, {}, {"update"}, nullptr));
   EXPECT_THAT(Rows(session.get()), ElementsAre(14, 15, 10, 11));
   TF_CHECK_OK(session->Run({}, {}, {"add"}, nullptr));
@@ -72,24 +60,19 @@ TEST_F(KernelRowsTest, FollowAnUpdateOfTheVariable) {
 
 TEST_F(KernelRowsTest, AreColumnsOfATransposedOne) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {1}, 1);
-  GraphDef graph = GraphOf(scope_);
-  ASSERT_EQ(Rewrite(&graph), 1);
-  EXPECT_THAT(Rows(SessionOf(graph).get()), ElementsAre(1, 3, 5));
+  EXPECT_THAT(Rows(Rewritten(1).get()), ElementsAre(1, 3, 5));
 }
 
 TEST_F(KernelRowsTest, StayTensorFlowsWherePositionsAreFedOrTheKernelIsNoVariable) {
   const auto fed = ops::Placeholder(scope_.WithOpName("fed"), tensorflow::DT_INT32);
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, fed, 0);
   ops::GatherV2(scope_.WithOpName("other"), ops::Neg(scope_, kernel_), {1}, 0);
-  GraphDef graph = GraphOf(scope_);
-  EXPECT_EQ(Rewrite(&graph, {"fed"}), 0);
+  Rewritten(0, {"fed"});
 }
 
 TEST_F(KernelRowsTest, OutsideTheKernelAreRefusedAsByTensorFlow) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {3}, 0);
-  GraphDef graph = GraphOf(scope_);
-  ASSERT_EQ(Rewrite(&graph), 1);
-  const absl::Status status = Fetch(SessionOf(graph).get(), {}, "rows:0").status();
+  const absl::Status status = Fetch(Rewritten(1).get(), {}, "rows:0").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("3 is not in [0, 3)"));
 }

@@ -1,7 +1,7 @@
-#include "server/engine/rewrites/list_patterns.h"
-
 #include <string_view>
 #include <utility>
+
+#include "server/engine/rewrites/feature_chain.h"
 
 namespace colcast::engine {
 

@@ -63,16 +63,5 @@ TEST(LookupChainTest, AnIdIsHiddenByWhatItIsThen) {
   EXPECT_THAT(weights, ElementsAre(0, 0, 1, 1));
 }
 
-// The expected buckets are TensorFlow's.
-TEST(LookupChainTest, StringsAndIntegersHashAsInTensorFlow) {
-  const std::vector<tsl::tstring> strings = {"", "a", "a", "-7",
-                                             "a string longer than a small one"};
-  std::vector<int64_t> ids(strings.size());
-  HashStrings(strings.data(), 1000, absl::MakeSpan(ids));
-  EXPECT_THAT(ids, ElementsAre(263, 939, 939, 62, 884));
-  EXPECT_THAT(Apply("hash=1000 gather", {-7, std::numeric_limits<int64_t>::min(), 0}),
-              ElementsAre(62, 112, 735));
-}
-
 }  // namespace
 }  // namespace colcast::engine

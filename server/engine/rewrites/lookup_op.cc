@@ -1,5 +1,3 @@
-#include "server/engine/rewrites/lookup_op.h"
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "server/engine/rewrites/lookup_chain.h"
 #include "server/engine/rewrites/lookup_rows.h"
 #include "server/engine/rewrites/lookup_tables.h"
+#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -91,6 +90,25 @@ absl::Status CheckIds(const Part& part, int64_t first, absl::Span<const int64_t>
       " = ", *bad, " is not in [0, ", rows, ")\n\t [[{{node ", part.feature->lookup, "}}]]"));
 }
 
+// The op ColcastGroupedLookup: does the work of many features' lookups and of the Concat that joins
+// them, writing each feature's rows directly into the joined matrix. It exists only in the server;
+// a SavedModel never contains it.
+//
+// Inputs:
+//   columns  one tensor per feature, rows first
+//   tables   matrices of the output's type, or handles of variables that hold one
+//   rows     numbers of rows, each of shape [1]
+// Attributes with one element per feature:
+//   chains   what is done with the column's values (lookup_chain.h)
+//   table    position in `tables`; -1 if the column is copied
+//   rows_of  position in `rows` of the number of times that a single row is repeated; otherwise -1
+//   shapes   the shape that the column must fit
+//   lookups  the node that did the lookup, for error messages
+// The attribute `int8_tables` lists the positions in `tables` of variables to be read in int8
+// (lookup_tables.h). Output: [rows, the sum of the features' widths].
+//
+// Errors are those of the replaced ops: Gather's for an id that is not a row of the table,
+// EnsureShape's for a column's shape, ConcatV2's for different numbers of rows.
 class GroupedLookupOp final : public tensorflow::OpKernel {
  public:
   explicit GroupedLookupOp(OpKernelConstruction* construction) : OpKernel(construction) {

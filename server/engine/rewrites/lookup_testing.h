@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/rewrites/int8_table.h"
+#include "server/engine/rewrites/lookup_tables.h"
 #include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/testing.h"
 #include "server/engine/session_resources.h"
@@ -69,10 +69,8 @@ inline Int8Rows RoundedToInt8(const float* values, int64_t rows, int64_t width) 
 class LookupGraphTest : public ::testing::Test {
  protected:
   LookupGraphTest() : scope_(tensorflow::Scope::NewRootScope()) {
-    const auto one = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1}));
-    const auto many = ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, -1}));
-    const auto id = ops::Placeholder(scope_.WithOpName("id"), tensorflow::DT_INT64, one);
-    const auto list = ops::Placeholder(scope_.WithOpName("list"), tensorflow::DT_INT64, many);
+    const auto id = Fed(scope_.WithOpName("id"), tensorflow::DT_INT64, {-1});
+    const auto list = Fed(scope_.WithOpName("list"), tensorflow::DT_INT64, {-1, -1});
     table_ = ops::VarHandleOp(scope_.WithOpName("handle"), tensorflow::DT_FLOAT, {kRows, kWidth},
                               ops::VarHandleOp::SharedName("table"));
     const auto values = ops::Placeholder(scope_.WithOpName("values"), tensorflow::DT_FLOAT);

@@ -1,16 +1,19 @@
 #include "server/engine/rewrites/needed_graph.h"
 
+#include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/rewrites.h"
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace colcast::engine {
-
 namespace {
 
 using tensorflow::GraphDef;
@@ -28,6 +31,30 @@ void AddTensors(const TensorInfo& info, std::vector<std::string>* names) {
   for (const TensorInfo& part : info.composite_tensor().components()) AddTensors(part, names);
 }
 
+std::string VariableName(const NodeDef& variable) {
+  std::string name;
+  TryGetNodeAttr(variable, "shared_name", &name);
+  return name;
+}
+
+// Whether the node is a grouped lookup that reads the table at this input in int8.
+bool ReadsInInt8(const NodeDef& node, int input) {
+  std::vector<int32_t> tables;
+  std::vector<tensorflow::DataType> columns;
+  if (node.op() != GroupedLookupOpName() || !TryGetNodeAttr(node, "int8_tables", &tables) ||
+      !GetNodeAttr(node, "columns_types", &columns).ok()) {
+    return false;
+  }
+  return absl::c_linear_search(tables, input - static_cast<int>(columns.size()));
+}
+
+// Whether the variable has a name in the default container.
+bool HasOwnName(const NodeDef& variable) {
+  std::string container;
+  TryGetNodeAttr(variable, "container", &container);
+  return container.empty() && !VariableName(variable).empty();
+}
+
 }  // namespace
 
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared) {
@@ -40,6 +67,25 @@ std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared) {
   std::vector<std::string> names;
   for (const auto& [alias, info] : declared.outputs()) AddTensors(info, &names);
   return names;
+}
+
+std::optional<std::vector<int64_t>> IntegersOf(const tensorflow::Tensor& tensor) {
+  const auto elements = [&](const auto* first) {
+    return std::vector<int64_t>(first, first + tensor.NumElements());
+  };
+  if (tensor.dtype() == tensorflow::DT_INT64) return elements(tensor.flat<int64_t>().data());
+  if (tensor.dtype() == tensorflow::DT_INT32) return elements(tensor.flat<int32_t>().data());
+  return std::nullopt;
+}
+
+std::optional<int64_t> IntegerOf(const NodeDef& constant) {
+  tensorflow::Tensor value;
+  if (constant.op() != "Const" || !GetNodeAttr(constant, "value", &value).ok() ||
+      value.NumElements() != 1) {
+    return std::nullopt;
+  }
+  const auto integers = IntegersOf(value);
+  return integers.has_value() ? std::make_optional(integers->front()) : std::nullopt;
 }
 
 bool HasDenseOutputs(const tensorflow::SignatureDef& declared) {
@@ -134,6 +180,39 @@ absl::StatusOr<GraphDef> NeededGraphs::Of(std::vector<std::string> names) const 
   *needed.mutable_library() = functions_.ReachableDefinitions(needed).ToProto();
   *needed.mutable_versions() = whole_.versions();
   return needed;
+}
+
+TablesRead ReadBy(const GraphDef& graph, const tensorflow::SignatureDef& declared) {
+  const GraphView view(graph);
+  TablesRead read;
+  const auto follows = [&](const NodeDef& node, int input) {
+    if (!ReadsInInt8(node, input)) return true;
+    const NodeDef* const table = view.Find(node.input(input));
+    if (table != nullptr) read.int8.insert(VariableName(*table));
+    return false;
+  };
+  for (const NodeDef* const node : view.Ancestors(OutputsOf(declared), follows)) {
+    if (node->op() == "VarHandleOp") read.float32.insert(VariableName(*node));
+  }
+  return read;
+}
+
+std::set<std::string> VariablesOf(const GraphDef& graph) {
+  std::map<std::string, int> handles;
+  for (const auto& function : graph.library().function()) {
+    for (const NodeDef& node : function.node_def()) {
+      // Any caller of the function may read it.
+      if (node.op() == "VarHandleOp") handles[VariableName(node)] += 2;
+    }
+  }
+  for (const NodeDef& node : graph.node()) {
+    if (node.op() == "VarHandleOp") handles[VariableName(node)] += HasOwnName(node) ? 1 : 2;
+  }
+  std::set<std::string> variables;
+  for (const auto& [name, count] : handles) {
+    if (count == 1) variables.insert(name);
+  }
+  return variables;
 }
 
 }  // namespace colcast::engine

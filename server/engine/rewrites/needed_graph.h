@@ -1,9 +1,12 @@
-// Finds nodes in a graph, and extracts the part of a model's graph that a signature needs.
+// Finds nodes in a graph and the variables that it reads, and extracts the part of a model's graph
+// that a signature needs.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_NEEDED_GRAPH_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
 namespace colcast::engine {
@@ -27,6 +31,10 @@ inline std::string NodeOf(std::string_view name) {
 // and composite ones.
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
 std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
+
+// The elements of an int32 or int64 tensor, and the value of a constant of one such element.
+std::optional<std::vector<int64_t>> IntegersOf(const tensorflow::Tensor& tensor);
+std::optional<int64_t> IntegerOf(const tensorflow::NodeDef& constant);
 
 // Whether each output of the signature is a dense tensor.
 bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
@@ -84,6 +92,19 @@ class NeededGraphs {
   const tensorflow::FunctionLibraryDefinition functions_;
   const GraphView view_;
 };
+
+// Variables by name, the `shared_name` of their VarHandleOp.
+struct TablesRead {
+  std::set<std::string> float32;  // read as they are
+  std::set<std::string> int8;     // read in int8 by grouped lookups
+};
+
+// The variables on which a signature's outputs depend.
+TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::SignatureDef& declared);
+
+// The variables that have exactly one VarHandleOp in the graph, in the default container, and none
+// in a function, so that their readers can be found.
+std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine
 

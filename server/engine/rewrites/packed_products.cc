@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/shaped_graph.h"
@@ -34,9 +33,9 @@ struct Product {
   bool makes_nan_zero = false;  // like TensorFlow when it fuses a product, one bias and a Relu
 };
 
-class Finder {
+class ProductFinder {
  public:
-  explicit Finder(const ShapedGraph& graph) : graph_(graph) {}
+  explicit ProductFinder(const ShapedGraph& graph) : graph_(graph) {}
 
   std::optional<Product> Find(const Node* node) const {
     if (!Is(*node, "MatMul") || node->output_type(0) != tensorflow::DT_FLOAT ||
@@ -140,7 +139,7 @@ NodeDef MakeNode(const Product& product) {
 absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds, GraphDef* graph) {
   const absl::StatusOr<std::unique_ptr<ShapedGraph>> shaped = ShapedGraph::Create(*graph, feeds);
   if (!shaped.ok()) return shaped.status();
-  const Finder finder(**shaped);
+  const ProductFinder finder(**shaped);
   std::map<std::string, NodeDef> made;
   for (const Node* node : (*shaped)->graph().op_nodes()) {
     if (const std::optional<Product> product = finder.Find(node); product.has_value()) {

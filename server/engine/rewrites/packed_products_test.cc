@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "server/engine/rewrites/packed_product_op.h"
-#include "server/engine/rewrites/rewrite.h"
 #include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
@@ -33,8 +32,7 @@ constexpr int64_t kWidth = 16;
 class PackedProductsTest : public ::testing::Test {
  protected:
   PackedProductsTest() : scope_(Scope::NewRootScope()) {
-    x_ = ops::Placeholder(scope_.WithOpName("x"), tensorflow::DT_FLOAT,
-                          ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, kDepth})));
+    x_ = Fed(scope_.WithOpName("x"), tensorflow::DT_FLOAT, {-1, kDepth});
     const auto handle = ops::VarHandleOp(scope_, tensorflow::DT_FLOAT, {kDepth, kWidth});
     const auto to = [&](const char* name, float value) {
       ops::AssignVariableOp(scope_.WithOpName(name), handle,
@@ -51,11 +49,7 @@ class PackedProductsTest : public ::testing::Test {
   }
 
   GraphDef Rewritten(int products, const std::set<std::string>& feeds = {"x"}) const {
-    GraphDef graph = GraphOf(scope_);
-    const absl::StatusOr<int> changed = UseBfloat16Products(feeds, &graph);
-    EXPECT_TRUE(changed.ok()) << changed.status();
-    EXPECT_EQ(*changed, products);
-    return graph;
+    return RewrittenBy(UseBfloat16Products, GraphOf(scope_), products, feeds);
   }
 
   static bool HasOp(const GraphDef& graph, const std::string& op) {
@@ -142,9 +136,7 @@ TEST_F(PackedProductsTest, WhatOthersReadIsNotTakenAlong) {
 }
 
 TEST_F(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreTaken) {
-  const auto matrix =
-      ops::Placeholder(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT,
-                       ops::Placeholder::Shape(tensorflow::PartialTensorShape({kDepth, kWidth})));
+  const auto matrix = Fed(scope_.WithOpName("matrix"), tensorflow::DT_FLOAT, {kDepth, kWidth});
   ops::MatMul(scope_, x_, matrix);
   ops::MatMul(scope_, x_, ops::Fill(scope_, {int{kDepth}, 8}, 1.0f));  // too narrow
   ops::MatMul(scope_, x_, weights_, ops::MatMul::TransposeA(true));

@@ -31,27 +31,11 @@ bool ReadNames(const rapidjson::Value& object, const char* member, std::set<std:
   return true;
 }
 
+// Returns NOT_FOUND if the file's choice has another key.
 Status ReadChoice(const std::string& file, const std::string& key, ChoiceFile* choice) {
   std::string text;
   const Status status = ReadFile(file, &text, kMostBytes);
-  return status.ok() ? ParseChoice(file, text, key, choice) : InvalidArgument(status.message);
-}
-
-std::vector<std::string> ChoiceFiles(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (entry->path().extension() == ".json") files.push_back(entry->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-}  // namespace
-
-Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
-                   ChoiceFile* choice) {
+  if (!status.ok()) return InvalidArgument(status.message);
   rapidjson::Document document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   if (document.HasParseError() || !document.IsObject()) {
@@ -74,6 +58,19 @@ Status ParseChoice(const std::string& file, const std::string& text, const std::
   *choice = std::move(read);
   return OkStatus();
 }
+
+std::vector<std::string> ChoiceFiles(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".json") files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
 
 Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice) {
   if (path.empty()) {

@@ -23,10 +23,6 @@ struct ChoiceFile {
 // says why there is none.
 Status FindChoice(const std::string& path, const std::string& key, ChoiceFile* choice);
 
-// Parses the text of `file`. Returns NOT_FOUND if its choice has another key.
-Status ParseChoice(const std::string& file, const std::string& text, const std::string& key,
-                   ChoiceFile* choice);
-
 }  // namespace colcast::engine
 
 #endif  // COLCAST_SERVER_ENGINE_REWRITES_REWRITE_CHOICES_H_

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/rewrites/needed_graph.h"
 #include "tensorflow/core/common_runtime/eval_const_tensor.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/op.h"
@@ -108,16 +109,7 @@ std::optional<Tensor> ShapedGraph::Constant(Output output) const {
 
 std::optional<std::vector<int64_t>> ShapedGraph::Integers(Output output) const {
   const std::optional<Tensor> value = Constant(output);
-  if (!value.has_value()) return {};
-  if (value->dtype() == tensorflow::DT_INT32) {
-    const auto flat = value->flat<int32_t>();
-    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
-  }
-  if (value->dtype() == tensorflow::DT_INT64) {
-    const auto flat = value->flat<int64_t>();
-    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
-  }
-  return {};
+  return value.has_value() ? IntegersOf(*value) : std::nullopt;
 }
 
 std::optional<int64_t> ShapedGraph::Integer(Output output) const {

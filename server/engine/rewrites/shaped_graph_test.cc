@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/lookup_ops.h"
 #include "tensorflow/cc/ops/standard_ops.h"
@@ -26,16 +27,14 @@ class ShapedGraphTest : public ::testing::Test {
 
   Output Of(const std::string& node, std::set<std::string> feeds = {}) {
     if (graph_ == nullptr) {
-      tensorflow::GraphDef graph;
-      TF_CHECK_OK(scope_.ToGraphDef(&graph));
+      tensorflow::GraphDef graph = GraphOf(scope_);
       graph_ = *ShapedGraph::Create(graph, std::move(feeds));
     }
     return {graph_->graph().BuildNodeNameIndex().at(node), 0};
   }
 
   tensorflow::Output Column(const std::vector<int64_t>& dims, tensorflow::DataType type) {
-    return ops::Placeholder(scope_.WithOpName("column"), type,
-                            ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
+    return Fed(scope_.WithOpName("column"), type, dims);
   }
 
   tensorflow::Scope scope_;

@@ -2,9 +2,12 @@
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -28,6 +32,12 @@ tensorflow::Tensor AsTensor(const std::vector<T>& values, const std::vector<int6
   return tensor;
 }
 
+template <typename T = float>
+std::vector<T> ElementsOf(const tensorflow::Tensor& tensor) {
+  const auto flat = tensor.flat<T>();
+  return {flat.data(), flat.data() + flat.size()};
+}
+
 inline tensorflow::Tensor Ids(const std::vector<int64_t>& values) {
   return AsTensor(values, {static_cast<int64_t>(values.size())});
 }
@@ -41,6 +51,13 @@ inline tensorflow::TensorInfo Info(const std::string& node, int64_t rows = -1, i
   info.mutable_tensor_shape()->add_dim()->set_size(rows);
   if (rank == 2) info.mutable_tensor_shape()->add_dim()->set_size(-1);
   return info;
+}
+
+// A placeholder of this shape; `scope` names it.
+inline tensorflow::Output Fed(const tensorflow::Scope& scope, tensorflow::DataType type,
+                              const std::vector<int64_t>& dims) {
+  return tensorflow::ops::Placeholder(
+      scope, type, tensorflow::ops::Placeholder::Shape(tensorflow::PartialTensorShape(dims)));
 }
 
 inline tensorflow::GraphDef GraphOf(const tensorflow::Scope& scope) {
@@ -68,6 +85,34 @@ inline absl::StatusOr<tensorflow::Tensor> Fetch(tensorflow::Session* session, co
   absl::Status status = session->Run(feeds, {fetch}, {}, &outputs);
   if (!status.ok()) return status;
   return outputs[0];
+}
+
+// The graph with a rewrite applied, which must change this number of places.
+template <typename Rewrite>
+tensorflow::GraphDef RewrittenBy(const Rewrite& rewrite, tensorflow::GraphDef graph, int places,
+                                 const std::set<std::string>& feeds = {}) {
+  const absl::StatusOr<int> changed = rewrite(feeds, &graph);
+  EXPECT_TRUE(changed.ok()) << changed.status();
+  EXPECT_EQ(*changed, places);
+  return graph;
+}
+
+// Expects two sessions to answer a request with the same bits.
+inline void ExpectSameBits(tensorflow::Session* actual, tensorflow::Session* expected,
+                           const Feeds& feeds, const std::string& fetch = "joined:0") {
+  const auto one = Fetch(actual, feeds, fetch), other = Fetch(expected, feeds, fetch);
+  ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+  EXPECT_EQ(one->shape(), other->shape());
+  EXPECT_TRUE(one->tensor_data() == other->tensor_data()) << one->shape();
+}
+
+// The inputs of a graph's node.
+inline std::vector<std::string> InputsOf(const tensorflow::GraphDef& graph,
+                                         const std::string& name) {
+  for (const auto& node : graph.node()) {
+    if (node.name() == name) return {node.input().begin(), node.input().end()};
+  }
+  return {};
 }
 
 }  // namespace colcast::engine

@@ -1,8 +1,8 @@
-#include "server/engine/rewrites/rewrite.h"
+#include "server/engine/rewrites/rewrites.h"
 
 #include <gtest/gtest.h>
 
-#include "server/engine/rewrites/rewrites.h"
+#include "server/engine/rewrites/testing.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 
@@ -15,9 +15,7 @@ namespace ops = tensorflow::ops;
 // row's greatest value; and "item", an input.
 tensorflow::MetaGraphDef Model(const std::vector<std::string>& outputs, float weight = 1) {
   const auto scope = tensorflow::Scope::NewRootScope();
-  const auto x =
-      ops::Placeholder(scope.WithOpName("x"), tensorflow::DT_FLOAT,
-                       ops::Placeholder::Shape(tensorflow::PartialTensorShape({-1, 32})));
+  const auto x = Fed(scope.WithOpName("x"), tensorflow::DT_FLOAT, {-1, 32});
   ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_INT64);
   const auto kernel = ops::Const(scope.WithOpName("kernel"), weight, {32, 16});
   const auto product = ops::MatMul(scope, x, kernel);

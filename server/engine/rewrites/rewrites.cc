@@ -1,4 +1,4 @@
-#include "server/engine/rewrites/rewrite.h"
+#include "server/engine/rewrites/rewrites.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,10 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/engine/rewrites/kernel_rows.h"
 #include "server/engine/rewrites/needed_graph.h"
 #include "server/engine/rewrites/packed_product_op.h"
-#include "server/engine/rewrites/rewrites.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"
