@@ -484,11 +484,16 @@ TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
   EXPECT_LE(Class().cost().Of(20), std::chrono::seconds(50));
 }
 
-TEST_F(PredictRunTest, SlicesKeepToMaxSliceRowsAndTeachTheCostOfTheirRows) {
+TEST_F(PredictRunTest, SlicesKeepToMaxSliceRows) {
+  ServeSlicesOf(4);
+  EXPECT_EQ(Run(10).record.slice_waits.size(), 3);
+}
+
+TEST_F(PredictRunTest, SlicesTeachTheCostOfTheirRows) {
   ServeSlicesOf(400);
   Class().NoteRun();
   model_->time_per_row = milliseconds(1);
-  EXPECT_EQ(Run(1000).record.slice_waits.size(), 3);
+  EXPECT_GE(Run(1000).record.slice_waits.size(), 3);
   EXPECT_GE(Class().cost().Of(1000), milliseconds(900));
 }
 
