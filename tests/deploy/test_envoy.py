@@ -280,6 +280,7 @@ def test_five_percent_of_users_by_label_then_compared_then_back(tmp_path: Path) 
 
     file.write_text(f"model_config_list {{ config {{ {configured(2)} }} }}")
     flags = [f"--model_config_file={file}", f"--request_log_directory={base}", *FAST]
+    flags.append("--ready_labels=ranker:stable,ranker:canary")
     with ServerProcess(flags=flags) as server:
         client_of = the_pages_clients(server.target)
         answered = {user: rank(client_of(user), user)[0] for user in range(USERS)}

@@ -294,12 +294,18 @@ def _shown(value: Any) -> str:
 
 
 def _alike(one: Any, other: Any) -> Any:
-    """Which rows are equal, or close beside the row's largest number."""
+    """Which rows are equal, or close beside the row's largest number.
+
+    A sum of numbers near the largest float is infinite if they are added in one order, and finite
+    in another; products of several rows use another than those of one.
+    """
     inner = tuple(range(1, one.ndim))
     if one.dtype.kind not in "fV":
         return (one == other).all(inner)
+    large = float(tf.as_dtype(one.dtype).max) / 100
     one, other = one.astype(np.float64), other.astype(np.float64)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
+    same |= np.isinf(one - other) & (np.minimum(np.abs(one), np.abs(other)) > large)
     with np.errstate(all="ignore"):
         size = np.where(np.isfinite(one), np.abs(one), 0).max(inner, keepdims=True, initial=1e-3)
         return (same | (np.abs(one - other) <= _TOLERANCE * size)).all(inner)
