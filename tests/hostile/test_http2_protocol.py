@@ -47,7 +47,7 @@ def without(name: str) -> bytes:
     return b"".join(literal(*each) for each in headers.items() if each[0] != name)
 
 
-# Errors of the whole connection: GOAWAY's code -> section -> what is sent. Those of section 6.3
+# Errors of the whole connection: GOAWAY's code -> section -> the frames sent. Those of section 6.3
 # and 6.9 that concern a stream may be treated so (5.4.2).
 CONNECTION_ERRORS = {
     PROTOCOL: {
@@ -107,7 +107,7 @@ CONNECTION_ERRORS = {
     },
 }
 
-# Errors of one stream: RST_STREAM's code -> section -> what is sent. The connection stays open.
+# Errors of one stream: RST_STREAM's code -> section -> the frames sent. The connection stays open.
 STREAM_ERRORS = {
     PROTOCOL: {
         "8.1 trailers that are not the end": BEGUN + BEGUN,
@@ -139,7 +139,7 @@ STREAM_ERRORS = {
     },
 }
 
-# Not errors: whether stream 1 is answered -> section -> what is sent.
+# Not errors: whether stream 1 is answered -> section -> the frames sent.
 FINE = {
     True: {
         "4.3 a header block in pieces": frame(http2.HEADERS, http2.END_STREAM, 1, HEADERS[:7])

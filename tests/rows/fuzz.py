@@ -305,7 +305,8 @@ def _alike(one: Any, other: Any) -> Any:
     large = float(tf.as_dtype(one.dtype).max) / 100
     one, other = one.astype(np.float64), other.astype(np.float64)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
-    same |= np.isinf(one - other) & (np.minimum(np.abs(one), np.abs(other)) > large)
+    overflows = np.isinf(one) != np.isinf(other)
+    same |= overflows & (np.minimum(np.abs(one), np.abs(other)) > large)
     with np.errstate(all="ignore"):
         size = np.where(np.isfinite(one), np.abs(one), 0).max(inner, keepdims=True, initial=1e-3)
         return (same | (np.abs(one - other) <= _TOLERANCE * size)).all(inner)
