@@ -11,7 +11,6 @@ from colcast.export import ExportError
 from colcast.export.cut._add_late import add_late_signature
 from colcast.export.graph._ops import EXACT
 from tensorflow.core.protobuf import saved_model_pb2
-from tensorflow_serving.apis import prediction_log_pb2
 
 from .conftest import Columns, Run, variable
 
@@ -154,19 +153,6 @@ def test_every_input_of_the_user_is_checked_and_named(
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[3.* expected shape \[1") as error:
         rewritten(signature, columns)
     assert f"{signature}/inputs/{column}_" in str(error.value)
-
-
-def test_warm_up_that_every_server_replays_has_as_many_rows_in_every_input(base_path: Path) -> None:
-    file = base_path / "1" / "assets.extra" / "tf_serving_warmup_requests"
-    logs = [
-        prediction_log_pb2.PredictionLog.FromString(r.numpy())
-        for r in tf.data.TFRecordDataset(str(file))
-    ]
-    rows = [
-        {t.tensor_shape.dim[0].size for t in log.predict_log.request.inputs.values()}
-        for log in logs
-    ]
-    assert rows == [{1}, {5}]
 
 
 def test_declared_shapes_have_one_row_for_the_user(base_path: Path) -> None:

@@ -24,46 +24,26 @@ def expected(base_path: Path) -> Any:
     return loaded.signatures["serving_default"](examples=examples)["score"].numpy()
 
 
-@pytest.mark.parametrize(
-    ("signature", "tolerance"), [("columnar_late", 1e-5), ("columnar_exact", 0)]
-)
 def test_plain_tensorflow_runs_the_new_signatures_from_the_saved_model_alone(
-    base_path: Path, expected: Any, signature: str, tolerance: float
+    base_path: Path, expected: Any
 ) -> None:
-    late = tf.saved_model.load(str(base_path / "1")).signatures[signature]
-    words = np.array([word.encode() for word in USER["user_words"]], object)[None]
-    columns = {
+    signatures = tf.saved_model.load(str(base_path / "1")).signatures
+    user = {
         "user_age": tf.constant([USER["user_age"]], tf.int64),
-        "user_words": tf.constant(words),
+        "user_words": tf.constant([USER["user_words"]]),
+        "user_words/length": tf.constant([3], tf.int64),
+    }
+    items = {
         "item_id": tf.constant([item["item_id"] for item in ITEMS], tf.int64),
         "item_price": tf.constant([item["item_price"] for item in ITEMS], tf.float32),
     }
-    named = {name: columns.get(name) for name in late.structured_input_signature[1]}
-    (lengths,) = (name for name, column in named.items() if column is None)
-    named[lengths] = tf.constant([3], tf.int64)
-    np.testing.assert_allclose(late(**named)["score"], expected, rtol=tolerance)
-
-
-def test_plain_tensorflow_runs_the_three_stages_one_after_the_other(
-    base_path: Path, expected: Any
-) -> None:
-    stages = tf.saved_model.load(str(base_path / "1")).signatures
-    words = np.array([[word.encode() for word in USER["user_words"]]], object)
-    user = stages["columnar_user"](
-        user_age=tf.constant([USER["user_age"]], tf.int64),
-        user_words=tf.constant(words),
-        **{"user_words/length": tf.constant([3], tf.int64)},
-    )
-    item = stages["columnar_item"](
-        item_id=tf.constant([item["item_id"] for item in ITEMS], tf.int64),
-        item_price=tf.constant([item["item_price"] for item in ITEMS], tf.float32),
-    )
-    rows = {
-        "row_to_user": tf.zeros(len(ITEMS), tf.int64),
-        "user_state/row": tf.constant([0], tf.int64),
-    }
-    scores = stages["columnar_pair"](**user, **item, **rows)["score"]
-    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+    rows = {"row_to_user": tf.zeros(len(ITEMS), tf.int64), "user_state/row": tf.zeros(1, tf.int64)}
+    states = signatures["columnar_user"](**user) | signatures["columnar_item"](**items)
+    by_stages = signatures["columnar_pair"](**states, **rows)["score"]
+    late, exact = (signatures[f"columnar_{of}"](**user, **items) for of in ("late", "exact"))
+    np.testing.assert_array_equal(exact["score"], expected)
+    for scores in (late["score"], by_stages):
+        np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 def test_the_record_says_how_many_users_a_run_takes(base_path: Path) -> None:

@@ -94,12 +94,6 @@ def test_states_of_users_and_items_score_as_the_model_itself(model: Any, build: 
         assert [state.shape for state in stages.report.item_states] == [(1, 8)]
 
 
-def test_both_halves_of_a_split_product_are_states(model: Any) -> None:
-    report = _stages(model, _split_product).report
-    assert [state.shape for state in report.user_states] == [(1, 16)]
-    assert [state.shape for state in report.item_states] == [(1, 16)]
-
-
 def _interleaved_items(c: Columns) -> Columns:
     ids = [tf.gather(variable(f"t{k}", 20, 6), tf.math.floormod(c["item"] + k, 20)) for k in (1, 2)]
     return _network(tf.concat([c["price"], c["age"], ids[0], c["position"], ids[1]], 1))
@@ -177,7 +171,5 @@ def test_assertions_hold_in_one_of_the_stages(model: Any) -> None:
 
 
 def test_without_user_features_there_are_no_stages(model: Any) -> None:
-    built = model(_two_towers, COLUMNS, [])
-    report = built.add_stages()
-    assert not report.written
-    assert report.reason == "no feature is the user's"
+    report = model(_two_towers, COLUMNS, []).add_stages()
+    assert (report.written, report.reason) == (False, "no feature is the user's")

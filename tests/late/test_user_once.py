@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export.cut import _products
@@ -285,10 +284,3 @@ def test_signature_is_declared_with_one_row_for_the_user(model: Any) -> None:
         "u": [1, 6], "uid": [1], "word": [1], "clicked": [1, -1], "clicked/length": [1],
         "x": [-1, 6], "iid": [-1],
     }  # fmt: skip
-
-
-def test_no_candidate_gives_no_row(model: Any) -> None:
-    built = model(lambda c: _mlp(tf.concat([c["u"], c["x"]], 1)), COLUMNS, USER)
-    columns = built.rows(1)
-    columns |= {"x": np.zeros((0, 6), np.float32), "iid": np.zeros(0, np.int64)}
-    assert built.run("columnar_late", columns)["score"].shape == (0, 1)
