@@ -113,6 +113,7 @@ def test_the_documented_formats_exist(capsys):
         (["export", "--saved-model", "a"], "colcast export: Missing option '--output'"),
         (["export", "--max-relative-difference", "x"], "colcast export: Invalid value for '--max-"),
         (["export", "--tolerance", "0"], "colcast export: --tolerance was removed: --max-relative"),
+        (["export", *FOLDERS, "--verbose"], "colcast export: --verbose was removed: colcast ins"),
         (["compare", "--min-top100-overlap", "1"], "colcast compare: --min-top100-overlap was"),
         (["export", *FOLDERS, "--warmup", "0"], "colcast export: Invalid value for '--warmup': 0"),
         (

@@ -62,19 +62,6 @@ def signature_of(folder: Path, name: str):
     return proto.meta_graphs[0].signature_def[name]
 
 
-def test_both_ways_give_the_same_signature(model):
-    converted = signature_of(model / "converted" / "1", "columnar")
-    exported = signature_of(model / "columns", "predict")
-    for one, other in [(converted.inputs, exported.inputs), (converted.outputs, exported.outputs)]:
-        assert {k: (v.dtype, v.tensor_shape) for k, v in one.items()} == {
-            k: (v.dtype, v.tensor_shape) for k, v in other.items()
-        }
-    assert {
-        name: tf.make_ndarray(value).tolist() for name, value in converted.defaults.items()
-    } == {name: tf.make_ndarray(value).tolist() for name, value in exported.defaults.items()}
-    assert converted.method_name == exported.method_name
-
-
 def test_both_ways_score_the_same_when_served(model):
     rows = recorded(model)
     (model / "direct").mkdir()

@@ -84,16 +84,6 @@ def test_the_stages_of_a_pointwise_scorer_are_independent_its_row_numbers_are_no
     assert not independence["columnar"].rows
 
 
-def test_the_original_signature_pads_and_scores_as_before(trained: Path, report: Any) -> None:
-    scores = np.load(trained / "pointwise" / "scores.npz")
-    lists = [one.SerializeToString() for one in recorded(trained)]
-    with served(trained / "pointwise" / "served" / "1") as model:
-        (given,) = model.run(PREDICT, {"inputs": lists}).values()
-    for i, padded in enumerate(given):
-        expected = scores[f"together/{i}"]
-        np.testing.assert_allclose(padded[: len(expected)], expected, rtol=1e-5, atol=1e-6)
-
-
 @pytest.fixture(scope="module")
 def client(trained: Path, report: Any) -> Iterator[RankingClient]:
     base_path = trained / "pointwise" / "served"

@@ -140,10 +140,3 @@ def test_an_integer_that_rounding_changes_is_refused_with_what_to_do(tmp_path: P
     assert "values of type int32 must be equal" in said
     assert "leave it out of the signature, and rank in the client, or leave out --late" in said
     assert "--max-relative-difference" not in said
-
-
-def test_tables_in_bfloat16_were_removed(tmp_path: Path) -> None:
-    folder = save(tmp_path / "model", serving_default=Ranker().score)
-    code, said, _ = export(folder, "--table-type=bfloat16")
-    assert code == 1
-    assert "--table-type bfloat16 was removed: use int8" in said

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from colcast.cli.main import main
 from colcast.export import ExportError, export_saved_model
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from ..models.plain import MODELS, repeated, request
@@ -113,8 +114,85 @@ def test_the_record_says_that_nothing_is_parsed(exported: Path, capsys: Any) -> 
 
 def added_up(*inputs: Any) -> Any:
     """The sum of all inputs."""
-    flat = [one.to_tensor() if hasattr(one, "to_tensor") else one for one in inputs]
-    return {"scores": tf.add_n([tf.reduce_sum(tf.cast(one, tf.float32)) for one in flat])[None]}
+    return {"scores": tf.add_n([tf.reduce_sum(tf.cast(one, tf.float32)) for one in inputs])[None]}
+
+
+PRICE = tf.TensorSpec([None, 1], tf.float32, "price")
+TABLE = tf.constant(np.arange(20, dtype=np.float32).reshape(10, 2))
+IDS = tf.TensorSpec([None], tf.int64)
+
+
+def sparse(x: Any, price: Any) -> Any:
+    return tf.sparse.sparse_dense_matmul(x, TABLE) + price
+
+
+def ragged(h: Any, price: Any) -> Any:
+    return tf.reduce_sum(tf.gather(TABLE, h), 1) + price
+
+
+def by_rowids(ids: Any, rowids: Any, price: Any) -> Any:
+    return tf.math.segment_sum(tf.gather(TABLE, ids), rowids) + price
+
+
+def by_hand(where: Any, values: Any, price: Any) -> Any:
+    x = tf.SparseTensor(tf.cast(where, tf.int64), values, [tf.shape(price, tf.int64)[0], 10])
+    return tf.sparse.sparse_dense_matmul(x, TABLE) + price
+
+
+def dense(user_id: Any, price: Any) -> Any:
+    """Makes a sparse tensor of a dense column, which stays rows."""
+    rows = tf.range(tf.shape(user_id, tf.int64)[0])
+    ids = tf.SparseTensor(
+        tf.stack([rows, tf.zeros_like(rows)], 1), user_id, [tf.shape(user_id, tf.int64)[0], 1]
+    )
+    return tf.nn.embedding_lookup_sparse(TABLE, ids, None) + price
+
+
+PARTS = {  # of sparse or ragged tensors, by role
+    "sparse": (
+        sparse,
+        [tf.SparseTensorSpec([None, 10], tf.float32), PRICE],
+        "x: indices of a sparse feature; x_1: values of a sparse feature;"
+        " x_2: shape of a sparse feature",
+    ),
+    "ragged": (
+        ragged,
+        [tf.RaggedTensorSpec([None, None], tf.int64, 1), PRICE],
+        "h: values of a ragged feature; h_1: row splits of a ragged feature",
+    ),
+    "by rowids": (by_rowids, [IDS, IDS, PRICE], "rowids: segment ids"),
+    "by hand": (
+        by_hand,
+        [tf.TensorSpec([None, 2], tf.int32), tf.TensorSpec([None], tf.float32), PRICE],
+        "values: values of a sparse feature; where: indices of a sparse feature",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_sparse_and_ragged_tensors_are_refused_by_role(name: str, tmp_path: Path) -> None:
+    score, specs, roles = PARTS[name]
+    model = save(tmp_path / "model", specs, score)
+    with pytest.raises(ExportError) as refused:
+        export_saved_model(model, tmp_path / "out", user_features=["price"], late=True)
+    assert f"({roles})" in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sparse_tensor_made_of_a_dense_column_is_no_part(tmp_path: Path) -> None:
+    """The model was saved on a machine with a GPU."""
+    path = save(tmp_path / "model", [IDS, PRICE], dense)
+    proto = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    for function in proto.meta_graphs[0].graph_def.library.function:
+        for node in function.node_def:
+            node.device = "/device:GPU:0" if node.op in ("GatherV2", "AddV2") else ""
+    (path / "saved_model.pb").write_bytes(proto.SerializeToString())
+    (report,) = export_saved_model(
+        path, tmp_path / "out", user_features=["user_id"], late=True
+    ).signatures
+    assert [feature.name for feature in report.features] == ["price", "user_id"]
+    with served(tmp_path / "out") as model:
+        assert not any("GPU" in node.device for node in model.meta_graph.graph_def.node)
 
 
 REFUSED = {
@@ -133,10 +211,6 @@ REFUSED = {
     "no rows": (
         [tf.TensorSpec([3], tf.float32, "user_x"), tf.TensorSpec([], tf.float32, "y")],
         "has one row per candidate, [None, ...]; it takes whole float32 [3], whole float32 []",
-    ),
-    "ragged": (
-        [tf.RaggedTensorSpec([None, None], tf.float32), tf.TensorSpec([None], name="y")],
-        "row splits of a ragged feature",
     ),
     "rows that are added up": (
         [tf.TensorSpec([None], tf.float32, "user_x"), tf.TensorSpec([None], tf.float32, "y")],

@@ -137,6 +137,7 @@ def refused(model: Path, output: Path, **options) -> str:
         ({"tolerance": -1.0}, "0 or more, got -1.0"),
         ({"tolerance": float("nan")}, "0 or more, got nan"),
         ({"tolerance": float("inf")}, "0 or more, got inf"),
+        ({"table_type": "bfloat16"}, "--table-type bfloat16 was removed: use int8"),
         ({"examples": "nowhere.tfrecord"}, "nowhere.tfrecord is not a file"),
         ({"signatures": ["serving_default=serving_default"]}, "--signature serving_default=NEW"),
     ],
@@ -197,20 +198,6 @@ def test_base_path_instead_of_a_version(embedded, tmp_path):
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "7").symlink_to(embedded)
     assert "versions (7)" in refused(tmp_path / "base", tmp_path / "out")
-
-
-def test_command_line_prints_the_reason_and_exits_1(tmp_path, capsys):
-    code = main(
-        ["export", "--saved-model", str(tmp_path / "none"), "--output", str(tmp_path / "out")]
-    )
-    assert code == 1
-    assert f"colcast export: {tmp_path / 'none'}: no such folder" in capsys.readouterr().err
-
-
-def test_verbose_was_removed(embedded, tmp_path, capsys):
-    folders = ["--saved-model", str(embedded), "--output", str(tmp_path / "out")]
-    assert main(["export", *folders, "--verbose"]) == 2
-    assert "--verbose was removed: colcast inspect OUT" in capsys.readouterr().err
 
 
 def test_command_line_prints_what_it_records_as_json(embedded, tmp_path, capsys):

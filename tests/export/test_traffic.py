@@ -1,17 +1,15 @@
 """Recorded requests: for the proof, for finding user features, and as warm-up requests."""
 
 import gzip
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.client.tfrecord import _masked_crc32c
 from colcast.export import ExportError, export_saved_model
 from colcast.export.convert._features import Feature, Kind
 from colcast.export.report._recorded import read_record
-from colcast.export.trials._traffic import read_traffic, records
+from colcast.export.trials._traffic import read_traffic
 from rich.console import Console
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
@@ -220,10 +218,18 @@ def test_files_with_something_else(embedded, tmp_path, content, message):
         export_saved_model(embedded, tmp_path / "out", examples=file)
 
 
-def test_file_that_is_no_tfrecord(embedded, tmp_path):
-    (tmp_path / "traffic").write_text("user,item\n1,2\n" * 10)
-    with pytest.raises(ExportError, match="is not a readable TFRecord file"):
-        export_saved_model(embedded, tmp_path / "out", examples=tmp_path / "traffic")
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("traffic", b"user,item\n1,2\n" * 10),
+        ("traffic.gz", gzip.compress(b"")[:10] + b"\xff" * 20),
+    ],
+)
+def test_a_damaged_file_is_refused_by_name(embedded, tmp_path, name, data):
+    """tests/loadtest/test_traffic.py damages records in other ways."""
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ExportError, match=f"{name} is not a readable TFRecord file"):
+        export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)
 
 
 def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
@@ -240,26 +246,6 @@ def test_warmup_requests_are_ones_that_servers_can_run(embedded, tmp_path):
             inputs = log.predict_log.request.inputs
             columns = {name: tf.make_ndarray(value) for name, value in inputs.items()}
             assert np.shape(model.run("columnar", columns)["scores"]) == (rows,)
-
-
-@pytest.mark.parametrize("name", ["traffic", "traffic.gz"])
-def test_a_record_with_an_absurd_length_is_refused_by_name(embedded, tmp_path, name):
-    """With a right checksum, TensorFlow's reader would allocate the claimed memory."""
-    header = struct.pack("<Q", 1 << 62)
-    record(tmp_path / "one", REQUESTS[0])
-    data = (tmp_path / "one").read_bytes() + header + struct.pack("<I", _masked_crc32c(header))
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-    with pytest.raises(ExportError, match=rf"{name} ends within the record of {1 << 62} bytes"):
-        list(records(tmp_path / name))
-    with pytest.raises(ExportError, match=name):
-        export_saved_model(embedded, tmp_path / "out", examples=tmp_path / name)
-
-
-def test_damaged_gzip_data_is_refused_by_name(tmp_path):
-    data = gzip.compress(record(tmp_path / "one", *REQUESTS).read_bytes())
-    (tmp_path / "traffic.gz").write_bytes(data[:10] + b"\xff" * 20 + data[30:])
-    with pytest.raises(ExportError, match=r"traffic\.gz is not a readable TFRecord file"):
-        list(records(tmp_path / "traffic.gz"))
 
 
 def test_late_warmup_sends_the_user_once_in_a_separate_file(embedded, tmp_path):

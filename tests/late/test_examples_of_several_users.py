@@ -1,4 +1,4 @@
-"""tf.Examples with --example_transcoding=late: each user is computed once; the log says so."""
+"""tf.Examples with --example_transcoding=late: each user is computed once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
