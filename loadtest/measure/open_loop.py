@@ -4,7 +4,6 @@ Clients that wait for answers send less when a server becomes slow, and so hide 
 colcast_sender (server/sender) sends the requests; it is faster than any single server.
 """
 
-import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,7 +105,7 @@ class OpenLoop:
     def _command(self, method: str) -> list[str]:
         command = [f"{find_sender()}", f"--target={self.target}", f"--method={method}"]
         command += [f"--connections={self.connections}", f"--timeout={self.timeout_seconds:f}"]
-        command += [f"--keep_every={self.keep_every}"] * bool(self.keep_every) + ["--records"]
+        command += [f"--keep_every={self.keep_every}"]
         if self.tls is None:
             return command
         host = self.target.rpartition(":")[0].strip("[]")
@@ -141,38 +140,36 @@ def _run(
         raise RuntimeError(sender.stderr.read().decode().strip())
     cpu = meter.cpu_seconds() if meter else 0.0
     sender.stdin.close()  # closing the input starts the run
-    figures = json.loads(sender.stdout.readline() or "null")
-    if figures is None:
+    outcome = BytesIO(sender.stdout.read())
+    if not outcome.getbuffer():
         raise RuntimeError(f"colcast_sender ended: {sender.stderr.read().decode().strip()}")
-    recording = Recording(wall_seconds=figures["seconds"])
+    cpu_after = meter.cpu_seconds() if meter else 0.0
+    recording = _read(outcome, requests, schedule)
     if meter:
-        recording.server_cpu_seconds = meter.cpu_seconds() - cpu
-    _read(BytesIO(sender.stdout.read()), requests, schedule, figures["errors"], recording)
+        recording.server_cpu_seconds = cpu_after - cpu
     return recording
 
 
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "little")
+
+
 def _job(requests: Sequence[Request], schedule: Schedule) -> bytes:
-    """Encodes the job in the form that server/sender/sender.h describes."""
+    """Encodes the job in the form that server/sender/main.cc describes."""
     calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
     calls["due"], calls["request"] = schedule.due, schedule.request
+    parts = [_number(len(requests))]
+    for request in requests:
+        size = len(request.payload)
+        # A gRPC message has a prefix: no compression, and its size.
+        parts += [_number(5 + size), b"\0", size.to_bytes(4, "big"), request.payload]
+    return b"".join([*parts, _number(len(calls)), calls.tobytes()])
 
-    def number(value: int) -> bytes:
-        return value.to_bytes(8, "little")
 
-    bodies = [part for it in requests for part in (number(len(it.payload)), it.payload)]
-    return b"".join([number(len(requests)), *bodies, number(len(calls)), calls.tobytes()])
-
-
-def _read(
-    records: BytesIO,
-    requests: Sequence[Request],
-    schedule: Schedule,
-    errors: dict[str, Any],
-    recording: Recording,
-) -> None:
-    """Reads calls in the format that server/sender/figures.h describes under Records."""
-    count = len(schedule.due)
-    calls = np.frombuffer(records.read(count * _RECORD.itemsize), _RECORD)
+def _read(outcome: BytesIO, requests: Sequence[Request], schedule: Schedule) -> Recording:
+    """Reads the sender's outcome in the form that server/sender/main.cc describes."""
+    recording = Recording(wall_seconds=float(np.frombuffer(outcome.read(8), "<f8")[0]))
+    calls = np.frombuffer(outcome.read(len(schedule.due) * _RECORD.itemsize), _RECORD)
     asked = [requests[which] for which in schedule.request]
     recording.calls = [
         Call(due, sent, answered, _CODES[code], request.rows, len(request.payload), size)
@@ -180,17 +177,12 @@ def _read(
             schedule.due.tolist(), asked, calls.tolist(), strict=True
         )
     ]
-    failed = min((it for it in recording.calls if it.code != "OK"), key=_answered, default=None)
-    if failed:
-        recording.first_error = f"{failed.code}: {errors[failed.code]['first']}"
 
     def number() -> int:
-        return int.from_bytes(records.read(8), "little")
+        return int.from_bytes(outcome.read(8), "little")
 
     for _ in range(number()):
         which = int(schedule.request[number()])
-        recording.samples.append(Sample(which, records.read(number())))
-
-
-def _answered(call: Call) -> float:
-    return call.answered
+        recording.samples.append(Sample(which, outcome.read(number())))
+    recording.first_error = outcome.read().decode(errors="replace")
+    return recording

@@ -53,10 +53,8 @@ void Check(std::string_view input) {
          "messages depend on how their bytes are split");
   Expect(PercentDecode(PercentEncode(input)) == input, "encoding and decoding changes a text");
   Expect(PercentDecode(input).size() <= input.size(), "decoded text is longer");
-  if (const auto timeout = ParseTimeout(input)) {
-    const auto again = ParseTimeout(FormatTimeout(*timeout));
-    Expect(again && *again >= *timeout, "a timeout becomes shorter");
-  }
+  const auto timeout = ParseTimeout(input);
+  Expect(!timeout || timeout->count() >= 0, "a timeout is negative");
 }
 
 }  // namespace

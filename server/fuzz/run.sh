@@ -61,6 +61,5 @@ fuzz_server model_config_fuzz config
 fuzz_server item_table_fuzz items -max_len=8000
 fuzz_server http1_server_fuzz http1_server
 fuzz_server http2_server_fuzz http2_server
-fuzz_server http2_client_fuzz http2_client
 fuzz_server grpc_message_fuzz grpc_message
 fuzz_server infer_request_fuzz infer_request

@@ -48,16 +48,6 @@ std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text) {
   return std::chrono::nanoseconds(number * unit);
 }
 
-std::string FormatTimeout(std::chrono::nanoseconds timeout) {
-  using std::chrono::ceil;
-  constexpr int64_t kMost = 99'999'999;
-  const int64_t milliseconds =
-      std::max(int64_t{0}, int64_t{ceil<std::chrono::milliseconds>(timeout).count()});
-  if (milliseconds <= kMost) return std::to_string(milliseconds) + 'm';
-  return std::to_string(std::min(kMost, int64_t{ceil<std::chrono::seconds>(timeout).count()})) +
-         'S';
-}
-
 bool IsGrpc(std::string_view content_type) {
   constexpr std::string_view kGrpc = "application/grpc";
   if (content_type.substr(0, kGrpc.size()) != kGrpc) return false;

@@ -23,9 +23,6 @@ namespace colcast::http2 {
 // nullopt for any other text.
 std::optional<std::chrono::nanoseconds> ParseTimeout(std::string_view text);
 
-// Formats a timeout, rounded up; "0m" for none.
-std::string FormatTimeout(std::chrono::nanoseconds timeout);
-
 // Whether a content-type is gRPC's: "application/grpc", perhaps with "+proto" or ";...", but not
 // "application/grpc-web".
 bool IsGrpc(std::string_view content_type);

@@ -209,15 +209,6 @@ TEST(ParseTimeoutTest, OtherTextIsNoTimeout) {
   }
 }
 
-TEST(FormatTimeoutTest, RoundsUp) {
-  EXPECT_EQ(FormatTimeout(std::chrono::milliseconds(100)), "100m");
-  EXPECT_EQ(FormatTimeout(nanoseconds(1)), "1m");
-  EXPECT_EQ(FormatTimeout(nanoseconds(-1)), "0m");
-  EXPECT_EQ(FormatTimeout(std::chrono::hours(27)), "97200000m");
-  EXPECT_EQ(FormatTimeout(std::chrono::hours(28)), "100800S");
-  EXPECT_EQ(FormatTimeout(nanoseconds::max()), "99999999S");
-}
-
 TEST(IsGrpcTest, AcceptsOnlyGrpcTypes) {
   for (const char* type : {"application/grpc", "application/grpc+proto", "application/grpc;x=y"}) {
     EXPECT_TRUE(IsGrpc(type)) << type;

@@ -2,25 +2,29 @@
 #ifndef COLCAST_SERVER_SENDER_SENDER_H_
 #define COLCAST_SERVER_SENDER_SENDER_H_
 
+#include <netdb.h>
 #include <openssl/types.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "server/base/status.h"
-#include "server/http2/client_connection.h"
-#include "server/http2/target.h"
+#include "server/http2/transport.h"
 #include "server/net/poller.h"
 #include "server/scheduling/request_queue.h"
 
 namespace colcast::sender {
+
+using Clock = scheduling::Clock;
 
 // The requests to send, and when.
 struct Job {
@@ -29,104 +33,130 @@ struct Job {
     uint64_t request;  // index in `requests`
   };
 
-  std::vector<std::string> requests;  // serialized
+  std::vector<std::string> requests;  // gRPC messages, each with its prefix
   std::vector<Call> calls;
 };
 
-// Reads, in this order: the number of requests; the size and the bytes of each request; the number
-// of calls; `due` and `request` of each call. All numbers are 64-bit little-endian. Leaves later
-// bytes unread. Returns INVALID_ARGUMENT if the input ends too early or a call is wrong.
-Status ReadJob(std::FILE* file, Job* job);
-
-struct SenderOptions {
-  http2::Target target;
-  std::string method;  // "/package.Service/Method"
-  int connections = 8;
-  // A call's timeout, measured from its sending.
-  std::chrono::nanoseconds timeout{std::chrono::seconds(10)};
-  size_t keep_every = 0;   // keeps the answer of every Nth call; 0 keeps none
-  SSL_CTX* tls = nullptr;  // null for no encryption
+struct Options {
+  std::string target;                      // HOST:PORT
+  std::vector<const addrinfo*> addresses;  // of the target; connections use them in turn
+  std::string method;                      // "/package.Service/Method"
+  size_t connections = 8;
+  std::chrono::milliseconds timeout{10'000};  // of a call, measured from its sending
+  size_t keep_every = 0;                      // keeps the answer of every Nth call; 0 keeps none
+  SSL_CTX* tls = nullptr;                     // null for no encryption
 };
 
 // The times of a call, in seconds since the run began.
 struct SentCall {
-  double sent = 0;
-  double answered = 0;
-  uint32_t code = 0;  // StatusCode
-  uint32_t answer_bytes = 0;
-};
-
-struct CodeErrors {
-  int64_t count = 0;
-  std::string first;  // the message of the first failed call
+  double sent;
+  double answered;
+  uint32_t code;  // StatusCode
+  uint32_t answer_bytes;
 };
 
 struct Outcome {
-  std::vector<SentCall> calls;  // in the order of the job
-  std::map<StatusCode, CodeErrors> errors;
-  std::vector<std::pair<uint64_t, std::string>> answers;  // kept ones, with their call's number
   double seconds = 0;                                     // time until the last answer
+  std::vector<SentCall> calls;                            // in the order of the job
+  std::vector<std::pair<uint64_t, std::string>> answers;  // kept ones, with their call's number
+  std::string first_error;  // "CODE: message" of the call that failed first, or empty
+};
+
+// The received part of an answer.
+class Answer {
+ public:
+  void AddHeader(std::string_view name, std::string_view value);
+  void AddData(const uint8_t* data, size_t size);
+  // The status of a call whose stream ended with this error code of HTTP/2.
+  Status StatusOf(uint32_t http2_error) const;
+  // The message. REQUIRES that the status is OK.
+  std::string_view message() const;
+
+ private:
+  int http_status_ = 0;
+  std::string content_type_;
+  std::optional<int> grpc_status_;
+  std::string grpc_message_;
+  std::string body_;
+};
+
+struct Call {
+  uint64_t number;             // index in the job
+  const std::string* request;  // a gRPC message with its prefix
+  size_t bytes_sent = 0;
+  Clock::time_point deadline{};
+  Answer answer{};
+};
+
+// A connection to the server: an HTTP/2 session of nghttp2 on a socket.
+class Connection final : public net::Pollable {
+ public:
+  using Ended = std::function<void(const Call&, const Status&)>;
+
+  // Connects to the address. If that fails, now or later, the connection is closed. `options` and
+  // `poller`, which owns the connection until it is closed, must outlive it.
+  static std::shared_ptr<Connection> Start(const Options& options, const addrinfo& address,
+                                           net::Poller* poller, Ended ended);
+  Connection(const Options& options, int socket, net::Poller* poller, Ended ended);
+
+  Clock::time_point started() const { return started_; }
+  bool is_connecting() const { return !is_connected_ && error_.ok(); }
+  bool takes_calls() const { return error_.ok() && !is_going_away_; }
+  // Sends the call, or ends it if the connection takes no calls.
+  void Send(Call call);
+  // Ends calls whose deadline has passed. Returns the next deadline.
+  Clock::time_point EndLate(Clock::time_point now);
+
+  void Happened(uint32_t events) override;
+
+ private:
+  struct Callbacks;
+
+  Call* Find(int32_t stream);
+  void Read();
+  void Write();
+  void Close(const Status& reason);
+
+  const Options& options_;
+  net::Poller* const poller_;
+  const Ended ended_;
+  const Clock::time_point started_ = Clock::now();
+  http2::Transport transport_;
+  uint64_t number_ = 0;
+  bool is_connected_ = false;
+  bool is_going_away_ = false;     // the server has announced it
+  Status error_;                   // once closed
+  std::map<int32_t, Call> calls_;  // by stream: in the order of sending
 };
 
 class Sender {
  public:
-  // `job` must outlive the sender.
-  Sender(SenderOptions options, const Job& job);
-  ~Sender();
+  // Both arguments must outlive the sender.
+  Sender(const Options& options, const Job& job);
 
-  // Opens the connections. Returns UNAVAILABLE if the target's name cannot be resolved. Returns OK
-  // if the server cannot be reached: the calls fail later.
-  Status Connect();
+  // Opens the connections, and waits a few seconds for a server that does not answer: its calls
+  // fail later.
+  void Connect();
   // Sends all calls and waits until they end. Call only once.
   Outcome Run();
 
  private:
-  using Clock = scheduling::Clock;
-  using CallPointer = http2::ClientConnection::CallPointer;
-  struct Slot {
-    std::shared_ptr<http2::ClientConnection> connection;
-    Clock::time_point opened;
-  };
-
-  http2::ClientConnection::Events ConnectionEvents();
-  void Open(Slot* slot);
-  bool IsConnecting() const;
-  void SendDue();
-  void Start(uint64_t number);
-  void Send(CallPointer call);
-  void EndLate();
-  void EndUnsent();
-  void Ended(uint64_t number, const Status& status, const http2::Message& answer);
-  Clock::time_point NextEvent() const;
-  bool IsOpen(uint64_t number) const;
+  std::shared_ptr<Connection> Open();
+  void Send(uint64_t number);
+  void End(const Call& call, const Status& status);
+  Clock::time_point NextEvent();
   double SecondsNow() const;
 
-  const SenderOptions options_;
+  const Options& options_;
   const Job& job_;
-  std::vector<http2::Address> addresses_;
   net::Poller poller_;
-  std::vector<Slot> slots_;  // calls use them in turn
-  // All connections, including closed ones.
-  std::vector<std::shared_ptr<http2::ClientConnection>> connections_;
-  Status connect_error_;
-
+  size_t opened_ = 0;                                     // number of connections so far
+  std::vector<std::shared_ptr<Connection>> connections_;  // calls use them in turn
   Clock::time_point began_;
-  uint64_t next_ = 0;                 // the next call to send
-  uint64_t oldest_ = 0;               // all calls before this one have ended
-  uint64_t open_ = 0;                 // number of calls that were sent and have not ended
-  std::vector<CallPointer> refused_;  // the server refused them; they are sent once more
-  std::vector<CallPointer> unsent_;   // not sent, because there was no connection
-  std::vector<http2::ClientConnection*> connection_of_;  // the connection of each call
+  size_t next_ = 0;   // the next call to send
+  size_t ended_ = 0;  // number of calls
   Outcome outcome_;
 };
-
-// The figures as one line of JSON. A call's latency is the time from its due time to its answer;
-// its lateness, from its due time to its sending.
-std::string Figures(const Job& job, const Outcome& outcome);
-
-// Serializes all SentCalls, then the number of kept answers, then each of them: its call's
-// number, its size and its bytes. These numbers and sizes are 64-bit little-endian.
-std::string Records(const Outcome& outcome);
 
 }  // namespace colcast::sender
 

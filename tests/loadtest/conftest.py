@@ -36,15 +36,16 @@ class _Everything(grpc.GenericRpcHandler):
 def serve() -> Iterator[Callable[..., str]]:
     """A function that starts a server which answers with `handler(request bytes, context)`.
 
-    It returns the target. `workers` is the number of requests that a server handles at once.
+    It returns the target. `workers` is the number of requests that a server handles at once; the
+    options are gRPC's.
     """
     servers = []
 
-    def start(handler: Handler, workers: int = 4) -> str:
+    def start(handler: Handler, workers: int = 4, **options: Any) -> str:
         server = grpc.server(
             ThreadPoolExecutor(workers),
             handlers=[_Everything(handler)],
-            options=[("grpc.max_receive_message_length", -1)],
+            options=[("grpc.max_receive_message_length", -1), *options.items()],
         )
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()

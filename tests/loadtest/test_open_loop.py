@@ -117,6 +117,15 @@ def test_a_missing_server_shows_in_the_calls():
     assert "cannot connect to 127.0.0.1:1: Connection refused" in recording.first_error
 
 
+def test_a_connection_that_ends_is_opened_again(serve: Any):
+    ends = {"grpc.max_connection_age_ms": 250, "grpc.max_connection_age_grace_ms": 100}
+    target = serve(lambda request, context: context.peer().encode(), **ends)
+    loop = OpenLoop(target, connections=1, keep_every=1)
+    recording = loop.run(REQUESTS, at(*np.arange(0, 1, 0.02)))
+    assert recording.codes == {"OK": 50}
+    assert len({sample.response for sample in recording.samples}) > 2
+
+
 def test_a_sender_that_fails_says_why():
     with pytest.raises(RuntimeError, match=r"cannot find no\.such\.invalid:1"):
         OpenLoop("no.such.invalid:1").run(REQUESTS, at(0.0))
