@@ -93,22 +93,13 @@ PredictResponse PredictCall::ResponseOf(const engine::Outputs& outputs) const {
 
 namespace {
 
-class StringAdder final : public StringVisitor {
- public:
-  explicit StringAdder(tensorflow::TensorProto* tensor) : tensor_(tensor) {}
-  void Set(int64_t, const Bytes& value) override { tensor_->add_string_val(value.ToString()); }
-  void Repeat(int64_t, int64_t) override {}
-
- private:
-  tensorflow::TensorProto* const tensor_;
-};
-
 void SetValues(const Column& column, tensorflow::TensorProto* tensor) {
   int64_t elements = 0;
   if (!ElementCount(column, &elements).ok()) return;
   if (column.dtype == DT_STRING) {
-    StringAdder adder(tensor);
-    static_cast<void>(VisitStrings(column, elements, &adder));
+    std::vector<Bytes> strings;
+    static_cast<void>(AddStrings(column, elements, &strings));
+    for (const Bytes& value : strings) tensor->add_string_val(value.ToString());
   } else {
     std::string content(elements * ElementSize(column.dtype), '\0');
     static_cast<void>(CopyValues(column, elements, content.data()));
@@ -138,17 +129,16 @@ tensorflow::serving::PredictRequest ToPredictRequest(const DecodedRequest& reque
 // REQUIRES well-formed examples.
 tensorflow::serving::Input ToInput(const ExampleInput& input) {
   tensorflow::serving::Input message;
+  const auto add_examples = [&](auto* list) {
+    for (const Bytes& example : input.examples) {
+      list->add_examples()->ParseFromString(example.ToString());
+    }
+  };
   if (input.context.empty()) {
-    auto* list = message.mutable_example_list();
-    for (const Bytes& example : input.examples) {
-      list->add_examples()->ParseFromString(example.ToString());
-    }
+    add_examples(message.mutable_example_list());
   } else {
-    auto* list = message.mutable_example_list_with_context();
-    list->mutable_context()->ParseFromString(input.context);
-    for (const Bytes& example : input.examples) {
-      list->add_examples()->ParseFromString(example.ToString());
-    }
+    message.mutable_example_list_with_context()->mutable_context()->ParseFromString(input.context);
+    add_examples(message.mutable_example_list_with_context());
   }
   return message;
 }

@@ -96,7 +96,7 @@ Status ReadPredict(const std::string& text, const tensorflow::SignatureDef& sign
     *found = &signature;
     return OkStatus();
   };
-  return parsed->Read(text, nullptr, find);
+  return parsed->Read(text, INT64_MAX, find);
 }
 
 // Turns the response's JSON into a request. Only the outermost name differs.
@@ -132,7 +132,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
 
 void RunExamples(const std::string& text) {
   ExamplesJson parsed(nullptr);
-  Status status = parsed.Read(text, nullptr);
+  Status status = parsed.Read(text, INT64_MAX);
   if (status.ok()) status = parsed.examples_status();
   if (!status.ok()) return CheckRefusal(status);
   const ExampleInput& input = parsed.input();

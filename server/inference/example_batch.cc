@@ -155,15 +155,20 @@ Status CheckContext(const ExampleInput& input, int64_t max_expanded_bytes) {
                            max_expanded_bytes, " bytes, which is max_expanded_bytes");
 }
 
-engine::ExpansionStats StatsOf(const ExampleInput& input) {
-  engine::ExpansionStats stats;
-  stats.rows = static_cast<int64_t>(input.examples.size());
-  if (stats.rows == 1 || input.context.empty()) return stats;
+// Returns INVALID_ARGUMENT if the context is not a tf.Example.
+Status ReadStats(const ExampleInput& input, engine::ExpansionStats* stats) {
+  *stats = {};
+  stats->rows = static_cast<int64_t>(input.examples.size());
+  if (input.context.empty()) return OkStatus();
   tensorflow::Example context;
-  context.ParseFromString(input.context);
-  stats.columns_sent_once = static_cast<int64_t>(context.features().feature().size());
-  stats.bytes_saved = (stats.rows - 1) * static_cast<int64_t>(input.context.size());
-  return stats;
+  if (!context.ParseFromString(input.context)) {
+    return InvalidArgument("example_list_with_context: its context of ", input.context.size(),
+                           " bytes is not a tf.Example");
+  }
+  if (stats->rows == 1) return OkStatus();
+  stats->columns_sent_once = static_cast<int64_t>(context.features().feature().size());
+  stats->bytes_saved = (stats->rows - 1) * static_cast<int64_t>(input.context.size());
+  return OkStatus();
 }
 
 std::string WithContext(const std::string& context, const Bytes& example) {
@@ -184,7 +189,7 @@ Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options)
         "input.example_list_with_context");
   }
   if (Status status = CheckContext(input, options.max_expanded_bytes); !status.ok()) return status;
-  expansion_ = StatsOf(input);
+  if (Status status = ReadStats(input, &expansion_); !status.ok()) return status;
   request_.Clear();
   Column* const column = request_.AddColumn(kExamplesInput);
   column->dtype = DT_STRING;

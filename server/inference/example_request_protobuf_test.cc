@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/wire/example_request.h"
+#include "server/wire/fuzz_testing.h"
 #include "server/wire/reader.h"
 #include "tensorflow_serving/apis/classification.pb.h"
 
@@ -164,7 +165,8 @@ TEST(ExampleRequestProtobufTest, DamagedMessagesAreReadAsProtobufReadsThem) {
     const std::string message = Damage(MakeMessage(&random), &random);
     SCOPED_TRACE(Hex(message));
     ExampleRequest decoded;
-    const Status status = DecodeExampleRequest(Bytes(message), "R", 1000, &decoded);
+    const fuzz::Slices slices(message, static_cast<uint8_t>(run));
+    const Status status = DecodeExampleRequest(slices.bytes(), "R", 1000, &decoded);
     ClassificationRequest expected;
     if (expected.ParseFromString(message)) {
       ASSERT_TRUE(status.ok()) << status.message;

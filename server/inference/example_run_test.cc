@@ -176,9 +176,11 @@ TEST_F(ExampleRunTest, RegressReturnsAValuePerExample) {
 }
 
 TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
-  input_.context = "C";
+  input_.context = "\x12\x01\x43";  // an unknown field
   ASSERT_TRUE(DoRegress("regress").ok());
-  EXPECT_THAT(model_->asked, ElementsAre("regress: outputs < CX CY"));
+  EXPECT_THAT(model_->asked, ElementsAre("regress: outputs < \x12\x01\x43X \x12\x01\x43Y"));
+  input_.context = "?";
+  EXPECT_THAT(DoRegress("regress").message, HasSubstr("its context of 1 bytes is not"));
   options_.max_expanded_bytes = 1;
   const Status status = DoRegress("regress");
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/inference/servable.h"
-#include "server/wire/infer.h"
+#include "server/wire/data_type.h"
 
 namespace colcast::models {
 namespace {

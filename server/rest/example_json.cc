@@ -218,8 +218,8 @@ class ContextReader final : public ExampleReader {
 
 class ExamplesReader final : public ExampleReader {
  public:
-  ExamplesReader(const RowLimit* limit, RequestMemory* memory, CountedBytes* bytes)
-      : ExampleReader(memory, 1), limit_(limit), bytes_(bytes) {}
+  ExamplesReader(int64_t max_examples, RequestMemory* memory, CountedBytes* bytes)
+      : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
 
   // The error of the list itself. status() has the error of the first malformed Example.
   Status CheckList() const {
@@ -243,8 +243,8 @@ class ExamplesReader final : public ExampleReader {
   std::string Here() const override { return "examples[" + std::to_string(ends_.size()) + "]"; }
 
   void OnValue(const JsonValue& value) override {
-    if (depth() == 1 && limit_ != nullptr && ++examples_ > limit_->max_rows) {
-      return Stop(limit_->TooMany("\"examples\""));
+    if (depth() == 1 && ++examples_ > max_examples_) {
+      return Stop(TooManyRows("\"examples\"", max_examples_));
     }
     if (depth() > 0) return ExampleReader::OnValue(value);
     is_list_ = value.kind == JsonValue::Kind::kList;
@@ -256,7 +256,7 @@ class ExamplesReader final : public ExampleReader {
     ends_.push_back(bytes_->size());
   }
 
-  const RowLimit* const limit_;
+  const int64_t max_examples_;
   CountedBytes* const bytes_;
   bool is_list_ = false;
   int64_t examples_ = 0;  // number of examples that have begun
@@ -266,9 +266,8 @@ class ExamplesReader final : public ExampleReader {
 // Reads the members of the body. If a member is repeated, the first one counts.
 class BodyReader final : public MembersReader {
  public:
-  BodyReader(const RowLimit* limit, RequestMemory* memory, CountedBytes* bytes,
-             std::string* context)
-      : examples_(limit, memory, bytes), context_(memory, context) {}
+  BodyReader(int64_t max_examples, RequestMemory* memory, CountedBytes* bytes, std::string* context)
+      : examples_(max_examples, memory, bytes), context_(memory, context) {}
 
   const StringReader& signature_name() const { return signature_name_; }
 
@@ -297,10 +296,10 @@ class BodyReader final : public MembersReader {
 
 }  // namespace
 
-Status ExamplesJson::Read(std::string_view text, const RowLimit* rows) {
+Status ExamplesJson::Read(std::string_view text, int64_t max_examples) {
   bytes_.Clear();
   input_ = ExampleInput();
-  BodyReader reader(rows, memory_, &bytes_, &input_.context);
+  BodyReader reader(max_examples, memory_, &bytes_, &input_.context);
   if (Status status = ReadJson(text, memory_, &reader); !status.ok()) return status;
   if (!reader.status().ok()) return reader.status();
   if (!reader.signature_name().status().ok()) return reader.signature_name().status();

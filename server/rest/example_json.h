@@ -20,12 +20,12 @@ class ExamplesJson {
   explicit ExamplesJson(RequestMemory* memory) : memory_(memory), bytes_(memory) {}
 
   // Reads "signature_name", "examples" and, if present, "context" of `text`, replacing what an
-  // earlier call read; see ReadJson(). `rows` may be null. A feature is a value or a list of values
-  // of one kind: whole numbers, true and false are int64, other numbers float, strings and {"b64":
-  // ...} bytes. INVALID_ARGUMENT names the example, the feature and the value. Returns
-  // RESOURCE_EXHAUSTED for more examples than allowed rows. A syntax error takes precedence over
-  // one in the signature's name; errors in the examples are in examples_status().
-  Status Read(std::string_view text, const RowLimit* rows);
+  // earlier call read; see ReadJson(). A feature is a value or a list of values of one kind: whole
+  // numbers, true and false are int64, other numbers float, strings and {"b64": ...} bytes.
+  // INVALID_ARGUMENT names the example, the feature and the value. Returns RESOURCE_EXHAUSTED for
+  // more than `max_examples`. A syntax error takes precedence over one in the signature's name;
+  // errors in the examples are in examples_status().
+  Status Read(std::string_view text, int64_t max_examples);
   const Status& examples_status() const { return examples_status_; }
 
   // Empty if the body has none.

@@ -17,8 +17,7 @@ using testing::IsEmpty;
 
 struct Parsed {
   explicit Parsed(const std::string& text, int64_t max_examples = 100) {
-    const RowLimit limit{max_examples, nullptr};
-    status = json.Read(text, &limit);
+    status = json.Read(text, max_examples);
     if (status.ok()) status = json.examples_status();
   }
 
@@ -149,8 +148,8 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
 
 TEST(ExampleJson, ReadingAgainForgetsTheFirstReading) {
   ExamplesJson json(nullptr);
-  EXPECT_FALSE(json.Read(R"({"examples": [{"f": 1}, {"f": )", nullptr).ok());
-  ASSERT_TRUE(json.Read(R"({"examples": [{}]})", nullptr).ok());
+  EXPECT_FALSE(json.Read(R"({"examples": [{"f": 1}, {"f": )", 100).ok());
+  ASSERT_TRUE(json.Read(R"({"examples": [{}]})", 100).ok());
   ASSERT_EQ(json.input().examples.size(), 1u);
   EXPECT_EQ(TextOf(json.input().examples[0].ToString()), "features { } ");
 }
@@ -165,8 +164,8 @@ TEST(ExampleJson, ItsMemoryIsCountedAndReturned) {
       for (int i = 0; i < values; ++i) list += R"("",)";
       return R"({"examples": [{"f": [)" + list + R"(""]}]})";
     };
-    ASSERT_TRUE(json.Read(text(1000), nullptr).ok());
-    EXPECT_THROW(static_cast<void>(json.Read(text(10'000), nullptr)), OverMemoryLimit);
+    ASSERT_TRUE(json.Read(text(1000), 100).ok());
+    EXPECT_THROW(static_cast<void>(json.Read(text(10'000), 100)), OverMemoryLimit);
   }
   EXPECT_EQ(limit.bytes(), 0u);
 }

@@ -19,21 +19,6 @@ namespace colcast::http {
 
 namespace {
 
-// False if any signature fixes the input's first dimension. Checks all signatures, because the
-// request may name its own only at the end of the body.
-template <typename Signatures>
-bool MayHaveRows(const Signatures& signatures, const std::string& input) {
-  for (const auto& [name, signature] : signatures) {
-    const auto found = signature.inputs().find(input);
-    if (found == signature.inputs().end() || !found->second.has_tensor_shape()) continue;
-    const auto& shape = found->second.tensor_shape();
-    const bool is_fixed =
-        !shape.unknown_rank() && (shape.dim_size() == 0 || shape.dim(0).size() >= 0);
-    if (is_fixed) return false;
-  }
-  return true;
-}
-
 // The minimum size of the outputs as JSON.
 size_t LeastBytes(const PredictResponse& response) {
   size_t bytes = 0;
@@ -87,12 +72,9 @@ class JsonCodec : public Base {
   bool is_compressed() const override { return http_->request().gzip; }
   Status ReadBody(api::Call* call, size_t max_bytes, bool* inflates_too_far) override {
     *inflates_too_far = false;
-    const RowLimit rows{call->backend().calls.max_request_rows, [call](const std::string& input) {
-                          return MayHaveRows(call->found().signatures(), input);
-                        }};
     Status status = WithinMemory([&] {
       try {
-        return ReadText(call, max_bytes, rows, inflates_too_far);
+        return ReadText(call, max_bytes, inflates_too_far);
       } catch (const OverMemoryLimit&) {
         return memory_->Refusal(&is_too_large_);
       }
@@ -110,7 +92,7 @@ class JsonCodec : public Base {
   }
 
  protected:
-  virtual Status Parse(std::string_view text, const RowLimit& rows,
+  virtual Status Parse(std::string_view text, int64_t max_rows,
                        const inference::Servable& servable) = 0;
   // The signature named in the body, as far as it was read; empty if there is none.
   virtual const std::string& signature_name() const = 0;
@@ -134,7 +116,7 @@ class JsonCodec : public Base {
     return origin;
   }
 
-  Status ReadText(api::Call* call, size_t max_bytes, const RowLimit& rows, bool* inflates_too_far) {
+  Status ReadText(api::Call* call, size_t max_bytes, bool* inflates_too_far) {
     if (Status found = call->FindServable(model_); !found.ok()) return found;
     CountedBytes inflated(memory_.get());
     if (is_compressed()) {
@@ -144,7 +126,7 @@ class JsonCodec : public Base {
       if (!status.ok()) return status;
     }
     const std::string_view text = is_compressed() ? inflated.Text() : body_.Text();
-    Status parsed = Parse(text, rows, call->found());
+    Status parsed = Parse(text, call->backend().calls.max_request_rows, call->found());
     call->SetSignature(signature_name());
     return parsed.ok() ? Finish(call->found()) : parsed;
   }
@@ -177,7 +159,7 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
   }
 
  private:
-  Status Parse(std::string_view text, const RowLimit& rows,
+  Status Parse(std::string_view text, int64_t max_rows,
                const inference::Servable& servable) override {
     // Finds a signature and adds the keys of item tables to its inputs.
     const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
@@ -190,7 +172,7 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
       *signature = &with_keys_;
       return OkStatus();
     };
-    return json_.Read(text, &rows, find);
+    return json_.Read(text, max_rows, find);
   }
   const std::string& signature_name() const override { return json_.signature_name(); }
   Status Finish(const inference::Servable& servable) override {
@@ -223,8 +205,8 @@ class JsonExamples final : public JsonCodec<api::ExamplesCodec> {
   }
 
  private:
-  Status Parse(std::string_view text, const RowLimit& rows, const inference::Servable&) override {
-    return examples_.Read(text, &rows);
+  Status Parse(std::string_view text, int64_t max_rows, const inference::Servable&) override {
+    return examples_.Read(text, max_rows);
   }
   const std::string& signature_name() const override { return examples_.signature_name(); }
   Status Finish(const inference::Servable& servable) override {

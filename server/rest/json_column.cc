@@ -11,8 +11,6 @@
 namespace colcast::http {
 namespace {
 
-constexpr size_t kMaxRank = 254;  // TensorFlow's limit
-
 using Kind = JsonValue::Kind;
 
 template <typename Integer>
@@ -33,67 +31,42 @@ bool ToInteger(const JsonValue& value, Integer* integer) {
   return true;
 }
 
-}  // namespace
-
-void JsonColumn::Value(const JsonValue& value) {
-  const size_t level = depth_;
-  if (value.IsContainer()) ++depth_;
-  if (failed_) return;
-  if (!has_shape_) Shape(value);
-  if (failed_) return;
-  const bool list = value.kind == Kind::kList;
-  bool filled = false;
-  if (level < shape_.size()) {
-    if (list) return place_.push_back(0);
-    MismatchLength(value, level);
-  } else {
-    filled = list ? Mismatch(value, "") : Fill(value);
-  }
-  if (filled) return NextPlace();
-  failed_ = true;
-  culprit_.depth = level;
-  culprit_.open = value.IsContainer();
+std::string ListOf(int64_t length) {
+  return "a list of " + std::to_string(length) + ", like the first one";
 }
 
-void JsonColumn::End(size_t count) {
-  --depth_;
-  if (failed_) return EndAfterError(count);
+}  // namespace
+
+void JsonColumn::OnValue(const JsonValue& value) {
+  const bool is_list = value.kind == Kind::kList;
+  if (!has_shape_ && is_list) {
+    if (shape_.size() == kMaxDimensions) {
+      return Fail(
+          InvalidArgument("input ", Quoted(name_), ": lists nested deeper than ", kMaxDimensions));
+    }
+    shape_.push_back(kOpen);
+  }
+  has_shape_ = has_shape_ || !is_list;
+  if (depth() < shape_.size()) {
+    if (is_list) return place_.push_back(0);
+    Mismatch(value, ListOf(shape_[depth()]));
+  } else if (is_list) {
+    Mismatch(value, "a single value, like the first one");
+  } else if (Fill(value)) {
+    NextPlace();
+  }
+}
+
+void JsonColumn::OnEnd(size_t count) {
   has_shape_ = true;
-  int64_t& length = shape_[depth_];
+  int64_t& length = shape_[depth()];
   if (length == kOpen) length = static_cast<int64_t>(count);
   place_.pop_back();
   if (length == static_cast<int64_t>(count)) return NextPlace();
   JsonValue list;
   list.kind = Kind::kList;
   list.count = count;
-  MismatchedList(list);
-}
-
-void JsonColumn::EndAfterError(size_t count) {
-  JsonValue ended;
-  ended.kind = culprit_.kind;
-  ended.count = count;
-  if (culprit_.open && depth_ == culprit_.depth) {
-    culprit_.open = false;
-    culprit_.description = Describe(ended);
-  } else if (depth_ < culprit_.depth) {
-    culprit_.depth = depth_;
-    place_.resize(depth_);
-    ended.kind = Kind::kList;
-    int64_t& length = shape_[depth_];
-    if (length == kOpen) length = static_cast<int64_t>(count);
-    if (length != static_cast<int64_t>(count)) MismatchedList(ended);
-  }
-}
-
-Status JsonColumn::Finish() {
-  if (!failed_) return OkStatus();
-  if (!culprit_.status.ok()) return culprit_.status;
-  if (culprit_.expected.empty()) {
-    culprit_.expected = "a value, because earlier lists have shape " + ShapeName(shape_);
-  }
-  return InvalidArgument("input ", culprit_.where, " (", DataTypeName(dtype_),
-                         "): ", culprit_.description, ", expected ", culprit_.expected);
+  Fail(InvalidArgument(Place(), Describe(list), ", expected ", ListOf(length)));
 }
 
 void JsonColumn::MoveTo(int64_t rows, CountedBytes* content, Column* column) {
@@ -107,27 +80,6 @@ void JsonColumn::MoveTo(int64_t rows, CountedBytes* content, Column* column) {
     column->values.messages.push_back(content->bytes());
     column->values.count = strings_;
   }
-}
-
-// The shape of the first value: the length of its first list, of that list's first list, and so on.
-void JsonColumn::Shape(const JsonValue& value) {
-  if (value.kind != Kind::kList) {
-    has_shape_ = true;
-  } else if (shape_.size() == kMaxRank) {
-    place_.clear();
-    culprit_.status = InvalidArgument("input ", Place(), ": lists nested deeper than ", kMaxRank);
-    culprit_.depth = 0;
-    failed_ = true;
-  } else {
-    shape_.push_back(kOpen);
-  }
-}
-
-void JsonColumn::MismatchedList(const JsonValue& list) {
-  failed_ = true;
-  culprit_ = {};
-  culprit_.depth = depth_;
-  MismatchLength(list, depth_);
 }
 
 bool JsonColumn::Fill(const JsonValue& value) {
@@ -145,9 +97,8 @@ bool JsonColumn::Fill(const JsonValue& value) {
     }
   });
   if (!is_number) {
-    culprit_.status =
-        Error(StatusCode::kUnimplemented, "input ", Place(), ": ", DataTypeName(dtype_),
-              " cannot be represented in JSON; send it over gRPC");
+    Fail(Error(StatusCode::kUnimplemented, "input ", Quoted(name_), ": ", DataTypeName(dtype_),
+               " cannot be represented in JSON; send it over gRPC"));
   }
   return filled;
 }
@@ -175,19 +126,11 @@ bool JsonColumn::FillInteger(const JsonValue& value) {
 }
 
 bool JsonColumn::FillString(const JsonValue& value) {
-  if (value.kind == Kind::kString) {
-    StoreString(value.text);
-    return true;
-  }
+  if (value.kind == Kind::kString) return StoreString(value.text);
   if (value.kind != Kind::kBase64) return Mismatch(value, "a string or {\"b64\": \"...\"}");
   std::string bytes;
-  if (!DecodeBase64(value, &bytes)) {
-    culprit_.status = InvalidArgument("input ", Place(), ": ", Describe(JsonString(value.text)),
-                                      " is not base64");
-    return false;
-  }
-  StoreString(bytes);
-  return true;
+  if (DecodeBase64(value, &bytes)) return StoreString(bytes);
+  return Mismatch(JsonString(value.text), "base64");
 }
 
 template <typename T>
@@ -196,24 +139,18 @@ bool JsonColumn::Store(T element) {
   return true;
 }
 
-void JsonColumn::StoreString(std::string_view text) {
+bool JsonColumn::StoreString(std::string_view text) {
   constexpr auto kField = static_cast<uint32_t>(ValueField::kString);
   const size_t size = FieldSize(kField, text.size());
   Writer(content_.Room(size)).Field(kField, text);
   content_.Extend(size);
   ++strings_;
+  return true;
 }
 
 bool JsonColumn::Mismatch(const JsonValue& value, const std::string& expected) {
-  culprit_.where = Place();
-  culprit_.kind = value.kind;
-  culprit_.description = Describe(value);
-  culprit_.expected = expected;
+  FailAt(Place(), value, ", expected " + expected);
   return false;
-}
-
-void JsonColumn::MismatchLength(const JsonValue& value, size_t level) {
-  Mismatch(value, "a list of " + std::to_string(shape_[level]) + ", like the first one");
 }
 
 void JsonColumn::NextPlace() {
@@ -221,9 +158,9 @@ void JsonColumn::NextPlace() {
 }
 
 std::string JsonColumn::Place() const {
-  std::string place = Quoted(name_);
+  std::string place = "input " + Quoted(name_);
   for (const uint32_t index : place_) place += '[' + std::to_string(index) + ']';
-  return place;
+  return place + " (" + DataTypeName(dtype_) + "): ";
 }
 
 }  // namespace colcast::http

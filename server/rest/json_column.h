@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "server/base/status.h"
 #include "server/http1/request_memory.h"
 #include "server/rest/json_value.h"
 #include "server/wire/predict_request.h"
@@ -18,7 +17,10 @@ namespace colcast::http {
 // One input of a request. Its values arrive all at once (column format) or row by row (row format),
 // each a scalar or nested lists of equal lengths; all rows have the first row's shape. Elements are
 // stored in the form that the engine reads: numbers in memory layout, strings as string_val.
-class JsonColumn {
+//
+// status() is INVALID_ARGUMENT, naming the input, the place in it, the value and the expected type,
+// or UNIMPLEMENTED for a dtype that TF Serving's JSON cannot represent.
+class JsonColumn final : public ValueReader {
  public:
   // `name` must outlive the column, and `memory` the buffers moved out of it.
   JsonColumn(std::string_view name, DataType dtype, RequestMemory* memory)
@@ -26,14 +28,8 @@ class JsonColumn {
 
   std::string_view name() const { return name_; }
 
-  // Adds a value: Begin(), then its elements, then Finish(). INVALID_ARGUMENT names the input, the
-  // place in it, the value and the expected type; UNIMPLEMENTED for a dtype that TF Serving's JSON
-  // cannot represent. Of several errors, returns the one that begins first in the text. No value
-  // may follow one with an error.
-  void Begin() { place_.clear(); }
-  void Value(const JsonValue& value);
-  void End(size_t count);
-  Status Finish();
+  // Whether the value has ended.
+  bool done() const { return depth() == 0; }
 
   // Moves the values to `column`, which must be empty, and their elements to `content`. The
   // column's shape is [rows, ...shape of a row...] or, if `rows` is negative, that of the single
@@ -43,8 +39,9 @@ class JsonColumn {
  private:
   static constexpr int64_t kOpen = -1;  // unknown until the level's first list has ended
 
-  void Shape(const JsonValue& value);
-  // Returns false after recording the culprit.
+  void OnValue(const JsonValue& value) override;
+  void OnEnd(size_t count) override;
+  // Those that return bool return false after failing.
   bool Fill(const JsonValue& value);
   template <typename Float>
   bool FillFloat(const JsonValue& value);
@@ -53,13 +50,10 @@ class JsonColumn {
   bool FillString(const JsonValue& value);
   template <typename T>
   bool Store(T element);
-  void StoreString(std::string_view text);
+  bool StoreString(std::string_view text);
   bool Mismatch(const JsonValue& value, const std::string& expected);
-  void MismatchLength(const JsonValue& value, size_t level);
-  void MismatchedList(const JsonValue& list);
-  void EndAfterError(size_t count);
   void NextPlace();
-  // The place of the element being read, for example "age"[3][1].
+  // For example: input "age"[3][1] (DT_INT64):
   std::string Place() const;
 
   const std::string_view name_;
@@ -69,21 +63,6 @@ class JsonColumn {
   std::vector<uint32_t> place_;  // position of the element being read
   CountedBytes content_;
   int64_t strings_ = 0;
-
-  // The first error. Parts of its message may become known later: the culprit's size, the expected
-  // shape, and whether an enclosing list has the wrong length.
-  struct Culprit {
-    size_t depth = 0;  // number of enclosing lists that have not ended
-    bool open = false;
-    std::string where;
-    JsonValue::Kind kind = JsonValue::Kind::kNull;
-    std::string description;
-    std::string expected;  // empty means a single value, like the ones before it
-    Status status;         // the first error, or OK
-  };
-  bool failed_ = false;
-  Culprit culprit_;
-  size_t depth_ = 0;
 };
 
 }  // namespace colcast::http

@@ -31,17 +31,16 @@ class Parsed final : private ValueReader {
  private:
   void OnValue(const JsonValue& value) override {
     if (depth() == 0) return;
-    if (depth() == 1) column_.Begin();
     column_.Value(value);
-    if (depth() == 1 && !value.IsContainer()) Finish();
+    if (column_.done()) Finish();
   }
   void OnEnd(size_t count) override {
     if (depth() == 0) return;
     column_.End(count);
-    if (depth() == 1) Finish();
+    if (column_.done()) Finish();
   }
   void Finish() {
-    if (Status status = column_.Finish(); !status.ok()) Fail(status);
+    if (!column_.status().ok()) Fail(column_.status());
   }
 
   JsonColumn column_;
@@ -130,7 +129,8 @@ TEST(JsonColumn, StringsAreTextOrBase64) {
        {R"({"b64": "YQ=="})", R"({"b64": "Y\nQ==\r\n"})", R"({"b64": "YR=="})"}) {
     EXPECT_EQ(strings_of(a), std::vector<std::string>{"a"}) << a;
   }
-  EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"), "input \"x\": the string \"?\" is not base64");
+  EXPECT_EQ(ErrorOf(DT_STRING, R"({"b64": "?"})"),
+            "input \"x\" (DT_STRING): the string \"?\", expected base64");
   EXPECT_EQ(ErrorOf(DT_STRING, "1"),
             "input \"x\" (DT_STRING): the number 1, expected a string or {\"b64\": \"...\"}");
 }
@@ -139,8 +139,7 @@ TEST(JsonColumn, OtherTypesAreNamed) {
   EXPECT_EQ(ErrorOf(DT_FLOAT, "null"), "input \"x\" (DT_FLOAT): null, expected a number");
   EXPECT_EQ(ErrorOf(DT_BOOL, "1"), "input \"x\" (DT_BOOL): the number 1, expected true or false");
   EXPECT_EQ(ErrorOf(DT_FLOAT, "[0, [\"a\"]]"),
-            "input \"x\"[1] (DT_FLOAT): a list of 1, expected a value, because earlier lists have "
-            "shape [2]");
+            "input \"x\"[1] (DT_FLOAT): a list of 1, expected a single value, like the first one");
 }
 
 TEST(JsonColumn, RaggedListsAreNamedWithTheirPlace) {

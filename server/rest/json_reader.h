@@ -4,8 +4,6 @@
 #define COLCAST_SERVER_REST_JSON_READER_H_
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,20 +14,10 @@
 
 namespace colcast::http {
 
-// The limit of a request's rows. Readers check it while they read, so that they stop early.
-struct RowLimit {
-  int64_t max_rows = std::numeric_limits<int64_t>::max();
-  // Whether the input's first dimension is rows. Called only if there are too many rows; null means
-  // that it always is.
-  std::function<bool(const std::string& input)> has_rows;
-
-  bool IsPassed(int64_t rows, std::string_view input) const {
-    return rows > max_rows && (has_rows == nullptr || has_rows(std::string(input)));
-  }
-  Status TooMany(const std::string& where) const {
-    return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
-  }
-};
+// The error of readers of rows, which stop at the limit.
+inline Status TooManyRows(std::string_view where, int64_t max_rows) {
+  return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
+}
 
 // Parses the text, without recursion, and passes its values to `reader`; strings are views of the
 // text unless they have escapes. A NUL must follow the text. As in TF Serving, a leading byte order

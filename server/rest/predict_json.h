@@ -2,14 +2,15 @@
 #ifndef COLCAST_SERVER_REST_PREDICT_JSON_H_
 #define COLCAST_SERVER_REST_PREDICT_JSON_H_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "server/base/status.h"
 #include "server/http1/message.h"
 #include "server/http1/request_memory.h"
-#include "server/rest/json_reader.h"
 #include "server/wire/predict_request.h"
 #include "server/wire/predict_response.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
@@ -34,13 +35,13 @@ class PredictJson {
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
   // Fills columns, with the signature's dtypes, from "instances" or "inputs" of `text`, which is
-  // not needed afterwards; see ReadJson(). `rows` may be null. The text is read twice if
-  // "signature_name" comes after them. An input with a default may be absent; in row format it must
-  // then be absent from all rows. INVALID_ARGUMENT names the input, the row and the element. A
-  // dtype that JSON cannot represent is UNIMPLEMENTED, in row format INVALID_ARGUMENT, both as in
-  // TF Serving. Of several errors, returns a syntax error first, then one in the signature's name,
-  // then the one that begins first in the text.
-  Status Read(std::string_view text, const RowLimit* rows, const FindSignature& find);
+  // not needed afterwards; see ReadJson(). The text is read twice if "signature_name" comes after
+  // them. An input with a default may be absent; in row format it must then be absent from all
+  // rows. INVALID_ARGUMENT names the input, the row and the element; RESOURCE_EXHAUSTED is for more
+  // than `max_rows` instances. A dtype that JSON cannot represent is UNIMPLEMENTED, in row format
+  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, returns a syntax error first, then
+  // one in the signature's name, then the first one that was found in the inputs.
+  Status Read(std::string_view text, int64_t max_rows, const FindSignature& find);
 
   const std::string& signature_name() const { return signature_name_; }  // empty if none is named
   JsonFormat format() const { return format_; }

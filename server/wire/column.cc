@@ -139,8 +139,8 @@ Status CheckBools(const Column& column, int64_t count, const void* bools) {
   const auto* const begin = static_cast<const uint8_t*>(bools);
   const auto* const wrong = std::find_if(begin, begin + count, [](uint8_t b) { return b > 1; });
   if (wrong == begin + count) return OkStatus();
-  return InvalidArgument(Input(column), ": byte ", wrong - begin, " of tensor_content is ",
-                         int{*wrong}, ", but a bool is 0 or 1");
+  return InvalidArgument(Input(column), ": byte ", wrong - begin, " of its values is ", int{*wrong},
+                         ", but a bool is 0 or 1");
 }
 
 class StringList final : public StringVisitor {

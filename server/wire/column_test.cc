@@ -103,7 +103,7 @@ TEST(CopyValuesTest, RefusesBoolsInTensorContentThatAreNeither0Nor1) {
     uint8_t out[3];
     const Status status = CopyValues(column, 3, out);
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message, "input \"x\": byte 2 of tensor_content is 2, but a bool is 0 or 1");
+    EXPECT_EQ(status.message, "input \"x\": byte 2 of its values is 2, but a bool is 0 or 1");
   });
 }
 

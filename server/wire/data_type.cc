@@ -16,33 +16,35 @@ struct TypeFacts {
   const char* name;
   size_t element_size;
   ValueField field;
+  std::string_view recorded = {};
+  std::string_view inferred = {};
 };
 
 constexpr std::array<TypeFacts, 33> kTypes = {{
     {"DT_INVALID", 0, ValueField::kNone},
-    {"DT_FLOAT", 4, ValueField::kFloat},
-    {"DT_DOUBLE", 8, ValueField::kDouble},
-    {"DT_INT32", 4, ValueField::kInt},
-    {"DT_UINT8", 1, ValueField::kInt},
-    {"DT_INT16", 2, ValueField::kInt},
-    {"DT_INT8", 1, ValueField::kInt},
-    {"DT_STRING", 0, ValueField::kString},
+    {"DT_FLOAT", 4, ValueField::kFloat, "float32", "FP32"},
+    {"DT_DOUBLE", 8, ValueField::kDouble, "float64", "FP64"},
+    {"DT_INT32", 4, ValueField::kInt, "int32", "INT32"},
+    {"DT_UINT8", 1, ValueField::kInt, "uint8", "UINT8"},
+    {"DT_INT16", 2, ValueField::kInt, "int16", "INT16"},
+    {"DT_INT8", 1, ValueField::kInt, "int8", "INT8"},
+    {"DT_STRING", 0, ValueField::kString, "string", "BYTES"},
     {"DT_COMPLEX64", 8, ValueField::kScomplex},
-    {"DT_INT64", 8, ValueField::kInt64},
-    {"DT_BOOL", 1, ValueField::kBool},
+    {"DT_INT64", 8, ValueField::kInt64, "int64", "INT64"},
+    {"DT_BOOL", 1, ValueField::kBool, "bool", "BOOL"},
     {"DT_QINT8", 1, ValueField::kInt},
     {"DT_QUINT8", 1, ValueField::kInt},
     {"DT_QINT32", 4, ValueField::kInt},
-    {"DT_BFLOAT16", 2, ValueField::kHalf},
+    {"DT_BFLOAT16", 2, ValueField::kHalf, "bfloat16", "BF16"},
     {"DT_QINT16", 2, ValueField::kInt},
     {"DT_QUINT16", 2, ValueField::kInt},
-    {"DT_UINT16", 2, ValueField::kInt},
+    {"DT_UINT16", 2, ValueField::kInt, "uint16", "UINT16"},
     {"DT_COMPLEX128", 16, ValueField::kDcomplex},
-    {"DT_HALF", 2, ValueField::kHalf},
+    {"DT_HALF", 2, ValueField::kHalf, "float16", "FP16"},
     {"DT_RESOURCE", 0, ValueField::kNone},
     {"DT_VARIANT", 0, ValueField::kNone},
-    {"DT_UINT32", 4, ValueField::kUint32},
-    {"DT_UINT64", 8, ValueField::kUint64},
+    {"DT_UINT32", 4, ValueField::kUint32, "uint32", "UINT32"},
+    {"DT_UINT64", 8, ValueField::kUint64, "uint64", "UINT64"},
     {"DT_FLOAT8_E5M2", 1, ValueField::kFloat8},
     {"DT_FLOAT8_E4M3FN", 1, ValueField::kFloat8},
     {"DT_FLOAT8_E4M3FNUZ", 1, ValueField::kFloat8},
@@ -55,6 +57,13 @@ constexpr std::array<TypeFacts, 33> kTypes = {{
     {"DT_UINT2", 1, ValueField::kInt},
 }};
 
+DataType Find(std::string_view TypeFacts::*name, std::string_view text) {
+  for (size_t dtype = 0; dtype < kTypes.size() && !text.empty(); ++dtype) {
+    if (kTypes[dtype].*name == text) return static_cast<DataType>(dtype);
+  }
+  return DT_INVALID;
+}
+
 bool IsListed(int64_t dtype) { return dtype >= 0 && dtype < static_cast<int64_t>(kTypes.size()); }
 
 }  // namespace
@@ -63,6 +72,14 @@ size_t ElementSize(DataType dtype) { return IsListed(dtype) ? kTypes[dtype].elem
 
 ValueField ValueFieldOf(DataType dtype) {
   return IsListed(dtype) ? kTypes[dtype].field : ValueField::kNone;
+}
+
+DataType RecordedDataType(std::string_view name) { return Find(&TypeFacts::recorded, name); }
+
+DataType InferDataType(std::string_view datatype) { return Find(&TypeFacts::inferred, datatype); }
+
+std::string_view InferDatatypeName(DataType dtype) {
+  return IsListed(dtype) ? kTypes[dtype].inferred : std::string_view();
 }
 
 std::string DataTypeName(DataType dtype) {

@@ -77,6 +77,14 @@ constexpr int64_t ValuesPerElement(ValueField field) {
   return field == ValueField::kScomplex || field == ValueField::kDcomplex ? 2 : 1;
 }
 
+// Map the name of a dtype in an export's record, "float32", and in the Open Inference Protocol,
+// "FP32", to the dtype. A name that they do not have becomes DT_INVALID.
+DataType RecordedDataType(std::string_view name);
+DataType InferDataType(std::string_view datatype);
+
+// Returns "" for a dtype that the Open Inference Protocol does not have.
+std::string_view InferDatatypeName(DataType dtype);
+
 // Calls visit(T()) with the dtype's C++ type; false for dtypes that have none, and for DT_BOOL and
 // DT_STRING.
 template <typename Visit>

@@ -41,9 +41,17 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizesInMemory) {
   }
 }
 
-TEST(DescribeTest, QuotesShortTextUnchanged) { EXPECT_EQ(Quoted("age"), "\"age\""); }
+TEST(DataTypeTest, IsFoundByTheNamesOfExportsAndOfTheOpenInferenceProtocol) {
+  EXPECT_EQ(RecordedDataType("float32"), DT_FLOAT);
+  EXPECT_EQ(RecordedDataType("float"), DT_INVALID);
+  EXPECT_EQ(RecordedDataType(""), DT_INVALID);
+  EXPECT_EQ(InferDataType("BYTES"), DT_STRING);
+  EXPECT_EQ(InferDatatypeName(DT_BFLOAT16), "BF16");
+  EXPECT_EQ(InferDatatypeName(DT_COMPLEX64), "");
+}
 
 TEST(DescribeTest, CutsLongTextBetweenCharacters) {
+  EXPECT_EQ(Quoted("age"), "\"age\"");
   EXPECT_EQ(Quoted(std::string(200, 'x')), "\"" + std::string(100, 'x') + "...\"");
   const std::string euro = "\xe2\x82\xac";
   std::string euros;

@@ -21,54 +21,6 @@ void Append(const Bytes& bytes, std::string* text) {
   bytes.CopyTo(text->data() + size);
 }
 
-// The next four return whether protobuf would parse a tf.Example, level by level.
-bool CheckList(WireType type, Reader list) {
-  return ReadFields(&list, [&](uint32_t tag) {
-    Bytes ignored_body;
-    int64_t ignored_count;
-    const bool packed = tag == MakeTag(1, kLengthType) && type != kLengthType;
-    return packed ? list.ReadPacked(type, &ignored_body, &ignored_count) : list.SkipValue(tag);
-  });
-}
-
-bool CheckFeature(Reader feature) {
-  return ReadFields(&feature, [&](uint32_t tag) {
-    Reader list;
-    switch (tag) {
-      case MakeTag(1, kLengthType):
-        return feature.ReadNested(&list) && CheckList(kLengthType, list);
-      case MakeTag(2, kLengthType):
-        return feature.ReadNested(&list) && CheckList(kFixed32Type, list);
-      case MakeTag(3, kLengthType):
-        return feature.ReadNested(&list) && CheckList(kVarintType, list);
-      default:
-        return feature.SkipValue(tag);
-    }
-  });
-}
-
-bool CheckEntry(Reader entry) {
-  return ReadFields(&entry, [&](uint32_t tag) {
-    Bytes ignored_key;
-    Reader feature;
-    if (tag == MakeTag(1, kLengthType)) return entry.ReadText(&ignored_key);
-    if (tag != MakeTag(2, kLengthType)) return entry.SkipValue(tag);
-    return entry.ReadNested(&feature) && CheckFeature(feature);
-  });
-}
-
-bool CheckExample(Reader example) {
-  return ReadFields(&example, [&](uint32_t tag) {
-    Reader features;
-    if (tag != MakeTag(1, kLengthType)) return example.SkipValue(tag);
-    return example.ReadNested(&features) && ReadFields(&features, [&](uint32_t field) {
-             Reader entry;
-             if (field != MakeTag(1, kLengthType)) return features.SkipValue(field);
-             return features.ReadNested(&entry) && CheckEntry(entry);
-           });
-  });
-}
-
 class Splitter {
  public:
   Splitter(int64_t max_examples, ExampleRequest* request)
@@ -107,9 +59,9 @@ class Splitter {
         return list.ReadBytes(&request_->input.examples.emplace_back());
       }
       if (tag != kContextTag || list_tag_ != kExampleListWithContextTag) return list.SkipValue(tag);
-      Reader context;
-      if (!list.ReadNested(&context) || !CheckExample(context)) return false;
-      Append(context.Rest(), &request_->input.context);
+      Bytes context;
+      if (!list.ReadBytes(&context)) return false;
+      Append(context, &request_->input.context);
       return true;
     });
   }

@@ -15,7 +15,7 @@ namespace colcast {
 // The tensorflow.serving.Input message of a request.
 struct ExampleInput {
   std::vector<Bytes> examples;  // views of serialized tf.Examples, not checked
-  std::string context;          // a serialized, well-formed tf.Example; often empty
+  std::string context;          // a serialized tf.Example, not checked; often empty
 };
 
 struct ExampleRequest {
@@ -25,9 +25,9 @@ struct ExampleRequest {
 
 // Splits `message` by protobuf's rules: the last of example_list and example_list_with_context
 // wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
-// an input or a context that protobuf would refuse; neither examples nor the rest are looked into.
-// Returns RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than
-// its bytes on the wire. `name` is the message's name for errors.
+// an input that protobuf would refuse; neither tf.Examples nor the rest are looked into. Returns
+// RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than its
+// bytes on the wire. `name` is the message's name for errors.
 Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,
                             ExampleRequest* request);
 

@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <type_traits>
 #include <vector>
 
@@ -21,18 +19,10 @@ namespace {
 using rapidjson::Value;
 
 bool ReadDtype(const Value& feature, DataType* dtype) {
-  static const std::map<std::string, DataType, std::less<>> kDtypes = {
-      {"bool", DT_BOOL},      {"int8", DT_INT8},         {"int16", DT_INT16},
-      {"int32", DT_INT32},    {"int64", DT_INT64},       {"uint8", DT_UINT8},
-      {"uint16", DT_UINT16},  {"uint32", DT_UINT32},     {"uint64", DT_UINT64},
-      {"float16", DT_HALF},   {"bfloat16", DT_BFLOAT16}, {"float32", DT_FLOAT},
-      {"float64", DT_DOUBLE}, {"string", DT_STRING}};
   std::string name;
   if (!ReadText(feature, "dtype", &name)) return false;
-  const auto found = kDtypes.find(name);
-  if (found == kDtypes.end()) return false;
-  *dtype = found->second;
-  return true;
+  *dtype = RecordedDataType(name);
+  return *dtype != DT_INVALID;
 }
 
 bool ReadShape(const Value& feature, std::vector<int64_t>* shape) {

@@ -92,7 +92,7 @@ def test_rows_over_rest_have_the_same_limit(limited_stubs):
     connection.request("POST", f"/v1/models/{limited_stubs.model}:predict", body)
     answer = connection.getresponse()
     assert answer.status == 429
-    assert b"more rows than max_request_rows, which is 150000" in answer.read()
+    assert b"max_request_rows is 150000" in answer.read()
 
 
 @pytest.fixture(name="serve_limited")
