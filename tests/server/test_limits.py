@@ -1,6 +1,7 @@
 """Limits of a request, and a server without memory for one: others are answered."""
 
 import http.client
+import json
 import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,9 +87,9 @@ def test_a_request_beyond_a_limit_is_refused_and_takes_no_memory(
     assert limited_stubs.predict(ranker_inputs)["score"].tolist() == [201, 202, 203]
 
 
-def test_rows_over_rest_have_the_same_limit(limited_stubs):
+def test_rows_over_rest_have_the_same_limit(limited_stubs, ranker_inputs):
     connection = http.client.HTTPConnection(limited_stubs.server.rest_target, timeout=120)
-    body = b'{"inputs": {"item": [%b]}}' % b",".join([b"0"] * 150_001)
+    body = json.dumps({"inputs": ranker_inputs | {"item": [0] * 150_001, "item_name": ["x"]}})
     connection.request("POST", f"/v1/models/{limited_stubs.model}:predict", body)
     answer = connection.getresponse()
     assert answer.status == 429
