@@ -227,8 +227,8 @@ INSTANTIATE_TEST_SUITE_P(
          {{"item", kItems},
           {"user", "dtype: DT_INT64 tensor_shape { dim { size: 1 } } tensor_content: 'abc'"},
           {"history", kHistory}},
-         R"(input "user": tensor_content has 3 bytes, but int64 of shape [1] has 1 elements )"
-         R"(of 8 bytes)"},
+         R"(input "user": not a tensor of int64 and shape [1], expected [3]: its dtype does not )"
+         R"(exist or its content does not decode)"},
     }),
     [](const auto& info) { return info.param.name; });
 

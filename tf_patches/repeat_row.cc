@@ -127,29 +127,6 @@ absl::Status RowShape(const TensorProto& proto, const TensorShape& target, Tenso
   return CheckRepeats(*row, target);
 }
 
-// Copies tensor_content directly into the tensor. REQUIRES a dtype that has the same layout in
-// memory.
-absl::Status FromContent(const TensorProto& proto, const TensorShape& row,
-                         const TensorShape& target, Tensor* out) {
-  const absl::string_view content(proto.tensor_content());
-  const int64_t element_bytes = ElementBytes(proto.dtype());
-  if (static_cast<int64_t>(content.size() / element_bytes) != row.num_elements() ||
-      content.size() % element_bytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor_content has ", content.size(), " bytes, but ",
-                     DataTypeString(proto.dtype()), " of shape ", row.DebugString(), " has ",
-                     row.num_elements(), " elements of ", element_bytes, " bytes"));
-  }
-  Tensor tensor;
-  if (absl::Status status = Allocate(proto.dtype(), row, target, &tensor); !status.ok()) {
-    return status;
-  }
-  if (target.num_elements() > 0) std::memcpy(Buffer(tensor), content.data(), content.size());
-  if (row != target) RepeatFirstRow(&tensor);
-  *out = std::move(tensor);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status RepeatRow(const Tensor& row, const TensorShape& target, Tensor* out) {
@@ -174,9 +151,6 @@ absl::Status TensorFromProtoRepeated(const TensorProto& proto, const TensorShape
                                      Tensor* out) {
   TensorShape shape;
   if (absl::Status status = RowShape(proto, target, &shape); !status.ok()) return status;
-  if (!proto.tensor_content().empty() && tensorflow::DataTypeCanUseMemcpy(proto.dtype())) {
-    return FromContent(proto, shape, target, out);
-  }
   absl::Status fits = CheckFitsMemory(proto.dtype(), shape, target);
   if (!fits.ok()) return fits;
   Tensor row;

@@ -28,8 +28,7 @@ absl::Status RepeatRow(const tensorflow::Tensor& row, const tensorflow::TensorSh
                        tensorflow::Tensor* out);
 
 // Like RepeatRow(), for a row that is still a proto, in a typed field or in tensor_content. As
-// everywhere in TensorFlow, a typed field with too few values repeats its last value. Decodes the
-// proto once, and directly into the new tensor if the encoding allows.
+// everywhere in TensorFlow, a typed field with too few values repeats its last value.
 //
 // Also returns INVALID_ARGUMENT for a proto that is not a tensor: a negative or overflowing
 // dimension, an unknown rank, a dtype that does not exist, content that does not fit its shape.

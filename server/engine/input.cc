@@ -171,11 +171,12 @@ absl::Status PickedInput::BuildTensor(const tensorflow::TensorShape& target, Ten
 }
 
 void PickedInput::CopyStored(const StoredValues& stored, Tensor* out) const {
+  const Span<int64_t> rows = *rows_;
   if (dtype() == tensorflow::DT_STRING) {
     StringFiller filler(static_cast<tstring*>(out->data()));
-    stored.Visit(*rows_, &filler);
+    stored.Visit(&rows, &filler);
   } else {
-    stored.Copy(*rows_, out->data());
+    stored.Copy(&rows, out->data());
   }
 }
 

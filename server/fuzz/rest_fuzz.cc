@@ -159,10 +159,10 @@ void RunPath(std::string_view text) {
 void RunGzip(const std::string& compressed) {
   constexpr size_t kLimit = 1 << 16;
   std::string text, again;
-  const Status status = InflateAll(compressed, Inflater::Format::kGzipBody, kLimit, &text);
+  const Status status = InflateAll(compressed, CompressedFormat::kGzipBody, kLimit, &text);
   CHECK_THAT(text.size() <= kLimit, "the limit");
   if (!status.ok()) return CheckRefusal(status);
-  CHECK_THAT(InflateAll(Gzip(text), Inflater::Format::kGzip, kLimit, &again).ok() && again == text,
+  CHECK_THAT(InflateAll(Gzip(text), CompressedFormat::kGzip, kLimit, &again).ok() && again == text,
              "gzip there and back");
 }
 

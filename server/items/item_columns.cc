@@ -19,7 +19,7 @@ struct Rows {
   StoredRows stored;
 };
 
-using Places = const Span<int64_t>*;  // null for all rows
+using Places = StoredValues::Places;
 
 // Calls visit(i, column, row) for the i-th of the rows at `places`.
 template <typename Visit>
@@ -86,21 +86,8 @@ class FeatureValues final : public StoredValues {
         row_values_(is_list_ ? longest * entry_.size : entry_.size) {}
 
   bool padded() const override { return is_list_; }
-  void Copy(void* out) const override { CopyRows(nullptr, out); }
-  void Copy(Span<int64_t> places, void* out) const override { CopyRows(&places, out); }
-  void Visit(StringVisitor* visitor) const override { VisitRows(nullptr, visitor); }
-  void Visit(Span<int64_t> places, StringVisitor* visitor) const override {
-    VisitRows(&places, visitor);
-  }
 
- private:
-  // The range of a row's values within its column.
-  std::pair<int64_t, int64_t> ValuesOf(const TableColumn& column, uint32_t row) const {
-    if (!is_list_) return {row * entry_.size, (row + 1) * entry_.size};
-    return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
-  }
-
-  void CopyRows(Places places, void* out) const {
+  void Copy(Places places, void* out) const override {
     const size_t size = NumberSize(entry_.feature.dtype);
     PrefetchRows(of_, feature_, entry_.size, places);
     const size_t row_bytes = row_values_ * size;
@@ -120,18 +107,7 @@ class FeatureValues final : public StoredValues {
     });
   }
 
-  void Pad(uint8_t* begin, const uint8_t* end) const {
-    const std::string& padding = entry_.feature.default_values;
-    if (entry_.feature.kind != FeatureKind::kFixedLenSequence || padding.empty()) {
-      std::fill(begin, const_cast<uint8_t*>(end), uint8_t{0});
-      return;
-    }
-    for (; begin != end; begin += padding.size()) {
-      std::memcpy(begin, padding.data(), padding.size());
-    }
-  }
-
-  void VisitRows(Places places, StringVisitor* visitor) const {
+  void Visit(Places places, StringVisitor* visitor) const override {
     const Bytes padding = PaddingText(entry_.feature);
     PrefetchRows(of_, feature_, entry_.size, places);
     ForEachRow(of_, feature_, places, [&](size_t i, const TableColumn& column, uint32_t row) {
@@ -141,6 +117,24 @@ class FeatureValues final : public StoredValues {
       for (int64_t k = first; k < last; ++k) visitor->Set(index++, column.texts[k]);
       while (index < end) visitor->Set(index++, padding);
     });
+  }
+
+ private:
+  // The range of a row's values within its column.
+  std::pair<int64_t, int64_t> ValuesOf(const TableColumn& column, uint32_t row) const {
+    if (!is_list_) return {row * entry_.size, (row + 1) * entry_.size};
+    return {column.splits[row] * entry_.size, column.splits[row + 1] * entry_.size};
+  }
+
+  void Pad(uint8_t* begin, const uint8_t* end) const {
+    const std::string& padding = entry_.feature.default_values;
+    if (entry_.feature.kind != FeatureKind::kFixedLenSequence || padding.empty()) {
+      std::fill(begin, const_cast<uint8_t*>(end), uint8_t{0});
+      return;
+    }
+    for (; begin != end; begin += padding.size()) {
+      std::memcpy(begin, padding.data(), padding.size());
+    }
   }
 
   const Rows& of_;
@@ -156,19 +150,15 @@ class LengthValues final : public StoredValues {
   LengthValues(const Rows* of, size_t feature)
       : StoredValues(&of->stored), of_(*of), feature_(feature) {}
 
-  void Copy(void* out) const override { CopyRows(nullptr, out); }
-  void Copy(Span<int64_t> places, void* out) const override { CopyRows(&places, out); }
-  void Visit(StringVisitor*) const override {}
-  void Visit(Span<int64_t>, StringVisitor*) const override {}
-
- private:
-  void CopyRows(Places places, void* out) const {
+  void Copy(Places places, void* out) const override {
     auto* const lengths = static_cast<int64_t*>(out);
     ForEachRow(of_, feature_, places, [&](size_t i, const TableColumn& column, uint32_t row) {
       lengths[i] = LengthOf(column, row);
     });
   }
+  void Visit(Places, StringVisitor*) const override {}
 
+ private:
   const Rows& of_;
   const size_t feature_;
 };

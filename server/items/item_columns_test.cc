@@ -6,21 +6,12 @@
 #include "server/items/testing.h"
 #include "server/wire/column.h"
 #include "server/wire/feature_json.h"
+#include "server/wire/testing.h"
 
 namespace colcast::items {
 namespace {
 
 using testing::ElementsAre;
-
-class Collector final : public StringVisitor {
- public:
-  void Set(int64_t index, const Bytes& value) override {
-    EXPECT_EQ(index, static_cast<int64_t>(texts.size()));
-    texts.push_back(value.ToString());
-  }
-  void Repeat(int64_t, int64_t) override { ADD_FAILURE(); }
-  std::vector<std::string> texts;
-};
 
 class ItemColumnsTest : public testing::Test {
  protected:
@@ -42,10 +33,8 @@ class ItemColumnsTest : public testing::Test {
   }
 
   template <typename T>
-  std::vector<T> Numbers(const std::string& name, size_t count) {
-    std::vector<T> numbers(count);
-    EXPECT_TRUE(CopyValues(*request_.Find(name), static_cast<int64_t>(count), numbers.data()).ok());
-    return numbers;
+  std::vector<T> Numbers(const std::string& name) {
+    return ElementsOf<T>(*request_.Find(name));
   }
 
   DecodedRequest request_;
@@ -53,25 +42,23 @@ class ItemColumnsTest : public testing::Test {
 
 TEST_F(ItemColumnsTest, FixedLengths) {
   EXPECT_THAT(request_.Find("price")->dims, ElementsAre(4));
-  EXPECT_THAT(Numbers<float>("price", 4), ElementsAre(2.25, 3.25, 4.25, 0.5));
+  EXPECT_THAT(Numbers<float>("price"), ElementsAre(2.25, 3.25, 4.25, 0.5));
   EXPECT_THAT(request_.Find("size")->dims, ElementsAre(4, 2));
-  EXPECT_THAT(Numbers<int64_t>("size", 8), ElementsAre(2, -2, 3, -3, 4, -4, 7, 8));
+  EXPECT_THAT(Numbers<int64_t>("size"), ElementsAre(2, -2, 3, -3, 4, -4, 7, 8));
 }
 
 TEST_F(ItemColumnsTest, ListsArePaddedToTheLongest) {
   EXPECT_THAT(request_.Find("tags")->dims, ElementsAre(4, 2));
-  EXPECT_THAT(Numbers<int64_t>("tags", 8), ElementsAre(20, 21, 0, 0, 40, 0, 0, 0));
-  EXPECT_THAT(Numbers<int64_t>("tags/length", 4), ElementsAre(2, 0, 1, 0));
-  EXPECT_THAT(Numbers<int64_t>("steps", 8), ElementsAre(20, 21, -1, -1, 40, -1, -1, -1));
+  EXPECT_THAT(Numbers<int64_t>("tags"), ElementsAre(20, 21, 0, 0, 40, 0, 0, 0));
+  EXPECT_THAT(Numbers<int64_t>("tags/length"), ElementsAre(2, 0, 1, 0));
+  EXPECT_THAT(Numbers<int64_t>("steps"), ElementsAre(20, 21, -1, -1, 40, -1, -1, -1));
   EXPECT_EQ(request_.Find("steps/length"), nullptr);
 }
 
 TEST_F(ItemColumnsTest, Strings) {
-  Collector names, words;
-  ASSERT_TRUE(VisitStrings(*request_.Find("name"), 4, &names).ok());
-  EXPECT_THAT(names.texts, ElementsAre("item 2", "item 3", "item 4", "?"));
-  ASSERT_TRUE(VisitStrings(*request_.Find("words"), 8, &words).ok());
-  EXPECT_THAT(words.texts, ElementsAre("w0", "w1", "", "", "w0", "", "", ""));
+  EXPECT_THAT(StringsOf(*request_.Find("name")), ElementsAre("item 2", "item 3", "item 4", "?"));
+  EXPECT_THAT(StringsOf(*request_.Find("words")),
+              ElementsAre("w0", "w1", "", "", "w0", "", "", ""));
 }
 
 TEST_F(ItemColumnsTest, ListsOfStringsArePaddedWithTheirDefault) {
@@ -86,18 +73,21 @@ TEST_F(ItemColumnsTest, ListsOfStringsArePaddedWithTheirDefault) {
   const std::vector<size_t> features = {table->features().size() - 1};
   DecodedRequest request;
   AddColumns(table, {1, 2}, features, &request);
-  Collector words;
-  ASSERT_TRUE(VisitStrings(*request.Find("words"), 4, &words).ok());
-  EXPECT_THAT(words.texts, ElementsAre("w0", "w1", "-", "-"));
+  EXPECT_THAT(StringsOf(*request.Find("words")), ElementsAre("w0", "w1", "-", "-"));
 }
 
 TEST_F(ItemColumnsTest, SomeRows) {
-  const std::vector<int64_t> places = {2, 0};
+  const std::vector<int64_t> rows = {2, 0};
+  const Span<int64_t> places = rows;
   std::vector<int64_t> tags(4);
-  request_.Find("tags")->values.stored->Copy(places, tags.data());
+  request_.Find("tags")->values.stored->Copy(&places, tags.data());
   EXPECT_THAT(tags, ElementsAre(40, 0, 20, 21));
-  Collector names;
-  request_.Find("name")->values.stored->Visit(places, &names);
+  struct Names final : StringVisitor {
+    void Set(int64_t, const Bytes& value) override { texts.push_back(value.ToString()); }
+    void Repeat(int64_t, int64_t) override { ADD_FAILURE(); }
+    std::vector<std::string> texts;
+  } names;
+  request_.Find("name")->values.stored->Visit(&places, &names);
   EXPECT_THAT(names.texts, ElementsAre("item 4", "item 2"));
 }
 

@@ -11,7 +11,6 @@
 
 #include "server/base/text.h"
 #include "server/rest/json_reader.h"
-#include "server/rest/json_value.h"
 #include "server/wire/data_type.h"
 #include "tensorflow/core/example/example.pb.h"
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,17 +28,15 @@ size_t LeastBytes(const PredictResponse& response) {
   return bytes;
 }
 
-// Errors are those of Inflater::Read().
-Status Inflate(const CountedBytes& compressed, size_t max_bytes, CountedBytes* text) {
-  constexpr size_t kLeast = 4 << 10, kMost = 1 << 20;
+Status InflateBody(const CountedBytes& compressed, size_t max_bytes, CountedBytes* text) {
   const Slice slice = {compressed.data(), compressed.size()};
-  Inflater inflater({&slice, 1}, Inflater::Format::kGzipBody, max_bytes);
-  while (true) {
-    size_t size = std::clamp(text->size(), kLeast, kMost);
-    if (Status status = inflater.Read(text->Room(size), &size); !status.ok()) return status;
-    if (size == 0) return OkStatus();
-    text->Extend(size);
-  }
+  return Inflate(
+      {&slice, 1}, CompressedFormat::kGzipBody, max_bytes,
+      [text](size_t size, uint8_t** room) {
+        *room = text->Room(size);
+        return OkStatus();
+      },
+      [text](size_t size) { text->Extend(size); });
 }
 
 // A call over HTTP, whose body is read before it runs. `Base` is a class of codecs.
@@ -120,7 +117,7 @@ class JsonCodec : public Base {
     if (Status found = call->FindServable(model_); !found.ok()) return found;
     CountedBytes inflated(memory_.get());
     if (is_compressed()) {
-      Status status = Inflate(body_, max_bytes, &inflated);
+      Status status = InflateBody(body_, max_bytes, &inflated);
       // Answers 413 instead of 429, because trying again does not make a body smaller.
       is_too_large_ = *inflates_too_far = status.code == StatusCode::kResourceExhausted;
       if (!status.ok()) return status;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/http1/request_memory.h"
-#include "server/rest/json_value.h"
+#include "server/rest/json_reader.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::http {

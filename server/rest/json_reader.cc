@@ -1,5 +1,6 @@
 #include "server/rest/json_reader.h"
 
+#include <absl/strings/escaping.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 
@@ -8,10 +9,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <utility>
 
+#include "server/base/text.h"
 #include "server/wire/data_type.h"
 
 namespace colcast::http {
@@ -39,10 +40,9 @@ constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kPa
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
 constexpr std::string_view kBase64 = "b64";
+constexpr size_t kMostDigits = 60;  // of a number in a message
 // The parser needs eight bytes per level, but a client sends only one byte for it.
 constexpr size_t kMaxDepth = 100'000;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The current string, and the memory of all strings with escapes: at most the text's size.
 struct Strings {
@@ -129,8 +129,6 @@ bool IsWhole(const char* text, const char* end, Number* number) {
 // exact mode has undefined behavior for 0e300. Returns false if the number is too large for a
 // double.
 bool ReadNumber(const char* text, size_t size, JsonValue* value) {
-  const bool negative = *text == '-';
-  const char first = text[negative ? 1 : 0];
   const char* const end = text + size;
   if (IsWhole(text, end, &value->whole)) {
     value->kind = JsonValue::Kind::kInt64;
@@ -143,19 +141,10 @@ bool ReadNumber(const char* text, size_t size, JsonValue* value) {
   value->kind = JsonValue::Kind::kDouble;
   value->text = {text, size};
   double& number = value->real;
-  number = 0;
-  if (first == 'N') {
-    number = std::numeric_limits<double>::quiet_NaN();
-  } else if (first == 'I') {
-    number = negative ? -kInfinity : kInfinity;
-  } else {
-    if (std::from_chars(text, end, number).ec == std::errc::result_out_of_range) {
-      // The number is too small or too large; strtod tells which.
-      number = std::strtod(std::string(text, size).c_str(), nullptr);
-    }
-    return !std::isinf(number);
-  }
-  return true;
+  if (std::from_chars(text, end, number).ec != std::errc::result_out_of_range) return true;
+  // The number is too small or too large; strtod tells which.
+  number = std::strtod(std::string(text, size).c_str(), nullptr);
+  return !std::isinf(number);
 }
 
 // Passes RapidJSON's events to a ValueReader, with {"b64": "..."} as one value. A method returns
@@ -285,6 +274,35 @@ Status ReadJson(std::string_view text, RequestMemory* memory, ValueReader* reade
   if (!result.IsError()) return OkStatus();
   return InvalidArgument("JSON Parse error: ", Reason(result.Code(), events),
                          " at offset: ", skipped + result.Offset());
+}
+
+std::string Describe(const JsonValue& value) {
+  switch (value.kind) {
+    case JsonValue::Kind::kNull:
+      return "null";
+    case JsonValue::Kind::kBool:
+      return value.truth ? "true" : "false";
+    case JsonValue::Kind::kInt64:
+      return "the number " + std::to_string(value.whole);
+    case JsonValue::Kind::kUint64:
+      return "the number " + std::to_string(value.large);
+    case JsonValue::Kind::kDouble:
+      return "the number " + Readable(value.text.substr(0, kMostDigits));
+    case JsonValue::Kind::kString:
+      return IsValidUtf8(value.text) ? "the string " + Quoted(value.text)
+                                     : "a string that is not UTF-8";
+    case JsonValue::Kind::kBase64:
+      return "an object of 1";
+    case JsonValue::Kind::kList:
+      return "a list of " + std::to_string(value.count);
+    case JsonValue::Kind::kObject:
+      return "an object of " + std::to_string(value.count);
+  }
+  return "";
+}
+
+bool DecodeBase64(const JsonValue& value, std::string* bytes) {
+  return absl::Base64Unescape({value.text.data(), value.text.size()}, bytes);
 }
 
 void MembersReader::OnValue(const JsonValue& value) {

@@ -180,9 +180,9 @@ void RowKeys::AddStored(const Column& column) {
   std::vector<uint8_t> bytes(elements * std::max(kStringBytes, ElementSize(column.dtype)));
   if (column.dtype == DT_STRING) {
     StringSlots slots(*hash_, bytes.data());
-    column.values.stored->Visit(&slots);
+    column.values.stored->Visit(nullptr, &slots);
   } else {
-    column.values.stored->Copy(bytes.data());
+    column.values.stored->Copy(nullptr, bytes.data());
   }
   AddHeaderBytes(Bytes(bytes.data(), bytes.size()));
 }

@@ -253,7 +253,7 @@ Status CopyValues(const Column& column, int64_t count, void* out) {
   if (column.dtype == DT_STRING) return Internal(Input(column), ": strings must be visited");
   if (count == 0) return OkStatus();
   if (column.values.stored != nullptr) {
-    column.values.stored->Copy(out);
+    column.values.stored->Copy(nullptr, out);
     return OkStatus();
   }
   if (!column.values.tensor_content.empty()) {

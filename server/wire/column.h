@@ -53,15 +53,14 @@ class StoredValues {
   // Whether the inner shape is padded to the longest list among the rows.
   virtual bool padded() const { return false; }
 
-  // Writes the elements of the rows at `places` in the column, row after row. Not for strings.
-  virtual void Copy(Span<int64_t> places, void* out) const = 0;
+  // The places of rows in the column; null for all rows.
+  using Places = const Span<int64_t>*;
 
-  // Visits the strings of those rows, numbered from 0. Their bytes live as long as this object.
-  virtual void Visit(Span<int64_t> places, StringVisitor* visitor) const = 0;
+  // Writes the elements of these rows, row after row. Not for strings.
+  virtual void Copy(Places places, void* out) const = 0;
 
-  // Copy() and Visit() for all rows.
-  virtual void Copy(void* out) const = 0;
-  virtual void Visit(StringVisitor* visitor) const = 0;
+  // Visits the strings of these rows, numbered from 0. Their bytes live as long as this object.
+  virtual void Visit(Places places, StringVisitor* visitor) const = 0;
 
  protected:
   // `rows` must outlive this object.
@@ -260,7 +259,7 @@ template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor) {
   if (Status status = CheckStrings(column, count); !status.ok()) return status;
   if (column.values.stored != nullptr) {
-    column.values.stored->Visit(visitor);
+    column.values.stored->Visit(nullptr, visitor);
     return OkStatus();
   }
   if (!column.values.tensor_content.empty()) return VisitStringContent(column, count, visitor);

@@ -8,6 +8,11 @@
 namespace colcast {
 namespace {
 
+// Returned instead of a count for a refused Feature: its list does not have `dtype`, it contains
+// more than one list, its list is neither one packed run nor all unpacked values, or it is
+// malformed.
+constexpr int64_t kUnreadable = -1;
+
 constexpr uint32_t kBytesListTag = MakeTag(1, kLengthType);
 constexpr uint32_t kFloatListTag = MakeTag(2, kLengthType);
 constexpr uint32_t kInt64ListTag = MakeTag(3, kLengthType);
@@ -83,14 +88,17 @@ int64_t AppendStrings(FlatReader list, std::string* out) {
   return count;
 }
 
-}  // namespace
-
+// Writes the numbers of `feature`, which must not be empty, to `out`. Returns their count, or
+// kUnreadable, which also covers more than `most`.
 int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out) {
   FlatReader list;
   if (!OpenList(dtype, feature, &list)) return kUnreadable;
   return dtype == DT_FLOAT ? ReadFloats(list, most, out) : ReadInt64s(list, most, out);
 }
 
+// Appends the values of `feature`, which must not be empty, to `out`: numbers in memory layout,
+// strings as records of TensorProto.string_val. Returns their count, or kUnreadable; in that case
+// the appended bytes are unspecified.
 int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out) {
   FlatReader list;
   if (!OpenList(dtype, feature, &list)) return kUnreadable;
@@ -105,8 +113,6 @@ int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out)
   out->resize(before + std::max<int64_t>(count, 0) * size);
   return count;
 }
-
-namespace {
 
 void AppendTimes(std::string_view bytes, int64_t times, std::string* out) {
   for (int64_t i = 0; i < times; ++i) out->append(bytes);

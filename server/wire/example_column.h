@@ -16,21 +16,7 @@ namespace colcast {
 // Feature is a oneof of three lists. TensorFlow's fast parser deviates from protobuf on merged
 // messages, on bytes after a list and on wrong lengths. Such Features are refused here and left to
 // TensorFlow; a Feature that is read has the same values in TensorFlow.
-
-// Returned instead of a count for a refused Feature: its list does not have `dtype`, it contains
-// more than one list, its list is neither one packed run nor all unpacked values, or it is
-// malformed.
-constexpr int64_t kUnreadable = -1;
-
-// Writes the numbers of `feature`, which must not be empty, to `out`. Returns their count, or
-// kUnreadable, which also covers more than `most`. `dtype` is DT_INT64 or DT_FLOAT.
-int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out);
-
-// Appends the values of `feature`, which must not be empty, to `out`: numbers in memory layout,
-// strings as records of TensorProto.string_val. Returns their count, or kUnreadable; in that case
-// the appended bytes are unspecified.
-int64_t AppendValues(DataType dtype, std::string_view feature, std::string* out);
-
+//
 // Rows are added in ascending order, each at most once. As long as all rows have the bytes of row
 // 0, only that row is stored; the first row that differs makes the object store all of them.
 // Reusable.

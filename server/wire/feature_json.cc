@@ -3,6 +3,8 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -167,20 +169,14 @@ Status ReadExportRecord(const std::string& directory, rapidjson::Document* recor
 }
 
 bool ReadKind(const Value& feature, FeatureKind* kind) {
+  // By the kinds' numbers.
+  constexpr std::array<std::string_view, 4> kNames = {"fixed_len", "var_len", "fixed_len_sequence",
+                                                      "ragged"};
   std::string name;
   if (!ReadText(feature, "kind", &name)) return false;
-  if (name == "fixed_len") {
-    *kind = FeatureKind::kFixedLen;
-  } else if (name == "var_len") {
-    *kind = FeatureKind::kVarLen;
-  } else if (name == "fixed_len_sequence") {
-    *kind = FeatureKind::kFixedLenSequence;
-  } else if (name == "ragged") {
-    *kind = FeatureKind::kRagged;
-  } else {
-    return false;
-  }
-  return true;
+  const auto* const found = std::find(kNames.begin(), kNames.end(), name);
+  *kind = static_cast<FeatureKind>(found - kNames.begin());
+  return found != kNames.end();
 }
 
 bool ReadFeature(const Value& recorded, ExampleFeature* feature) {

@@ -22,19 +22,15 @@ inline void Expect(bool holds, const std::string& what) {
   std::abort();
 }
 
-struct StringCollector final : StringVisitor {
-  void Set(int64_t /*index*/, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t /*begin*/, int64_t /*end*/) override { Expect(false, "strings are missing"); }
-  std::vector<std::string> strings;
-};
-
-// The strings of a column, which must have all that its shape asks for.
+// The strings of a column.
 inline std::vector<std::string> StringsOf(const Column& column) {
   int64_t count = 0;
-  StringCollector collector;
+  std::vector<Bytes> views;
   Expect(ElementCount(column, &count).ok(), "an accepted shape is invalid");
-  Expect(VisitStrings(column, count, &collector).ok(), "accepted strings are invalid");
-  return collector.strings;
+  Expect(AddStrings(column, count, &views).ok(), "accepted strings are invalid");
+  std::vector<std::string> strings;
+  for (const Bytes& view : views) strings.push_back(view.ToString());
+  return strings;
 }
 
 // A message in slices, as gRPC may deliver it. Copies the message into heap blocks of exactly the

@@ -1,18 +1,25 @@
 #include "server/wire/inflater.h"
 
+#include <zlib.h>
+
+#include <algorithm>
+#include <memory>
 #include <new>
 
 namespace colcast {
 namespace {
 
+constexpr size_t kMinBlockBytes = 4 << 10;
+constexpr size_t kMaxBlockBytes = 1 << 20;
+
 // zlib selects the format by a number added to the window bits.
-int FormOf(Inflater::Format format) {
+int FormOf(CompressedFormat format) {
   switch (format) {
-    case Inflater::Format::kGzip:
+    case CompressedFormat::kGzip:
       return 16;
-    case Inflater::Format::kZlib:
+    case CompressedFormat::kZlib:
       return 0;
-    case Inflater::Format::kGzipBody:
+    case CompressedFormat::kGzipBody:
       return 32;  // detects the format from the first bytes
   }
   return 0;
@@ -20,52 +27,50 @@ int FormOf(Inflater::Format format) {
 
 }  // namespace
 
-Inflater::Inflater(Span<Slice> compressed, Format format, size_t max_bytes)
-    : compressed_(compressed), format_(format), max_bytes_(max_bytes) {
-  if (inflateInit2(&stream_, MAX_WBITS + FormOf(format)) != Z_OK) throw std::bad_alloc();
-}
-
-Inflater::~Inflater() { inflateEnd(&stream_); }
-
-void Inflater::FeedNextSlice() {
-  while (stream_.avail_in == 0 && next_slice_ < compressed_.size()) {
-    const Slice& slice = compressed_[next_slice_++];
-    stream_.next_in = const_cast<Bytef*>(slice.data);
-    stream_.avail_in = static_cast<uInt>(slice.size);
-  }
-}
-
-Status Inflater::Read(void* out, size_t* size) {
-  stream_.next_out = static_cast<Bytef*>(out);
-  stream_.avail_out = static_cast<uInt>(*size);
-  while (!ended_ && stream_.avail_out > 0) {
-    FeedNextSlice();
-    const int code = inflate(&stream_, Z_NO_FLUSH);
-    if (code == Z_STREAM_END) {
-      if (Status status = EndOfStream(); !status.ok()) return status;
-    } else if (code != Z_OK) {
-      return Damaged(stream_.msg != nullptr ? stream_.msg : "it ends too early");
+Status Inflate(Span<Slice> compressed, CompressedFormat format, size_t max_bytes,
+               const MakeRoom& make_room, const std::function<void(size_t size)>& added) {
+  z_stream stream = {};
+  if (inflateInit2(&stream, MAX_WBITS + FormOf(format)) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
+  const size_t sent = Bytes(compressed.data(), compressed.size()).size();
+  const auto damaged = [sent](const char* why) {
+    return InvalidArgument("the compressed ", sent, " bytes are not valid gzip or zlib: ", why);
+  };
+  const Slice* slice = compressed.begin();
+  const auto has_input = [&] {
+    for (; stream.avail_in == 0 && slice != compressed.end(); ++slice) {
+      stream.next_in = const_cast<Bytef*>(slice->data);
+      stream.avail_in = static_cast<uInt>(slice->size);
     }
+    return stream.avail_in > 0;
+  };
+  size_t inflated = 0;
+  for (bool ended = false; !ended;) {
+    // One byte beyond the limit, to detect longer output.
+    const size_t room =
+        1 + std::min(max_bytes - inflated, std::clamp(inflated, kMinBlockBytes, kMaxBlockBytes));
+    if (Status status = make_room(room, &stream.next_out); !status.ok()) return status;
+    stream.avail_out = static_cast<uInt>(room);
+    while (!ended && stream.avail_out > 0) {
+      has_input();
+      const int code = inflate(&stream, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        ended = !has_input();
+        if (!ended && format != CompressedFormat::kGzipBody) return damaged("bytes follow its end");
+        if (!ended) inflateReset(&stream);
+      } else if (code != Z_OK) {
+        return damaged(stream.msg != nullptr ? stream.msg : "it ends too early");
+      }
+    }
+    const size_t size = room - stream.avail_out;
+    inflated += size;
+    if (inflated > max_bytes) {
+      return ResourceExhausted("the compressed ", sent, " bytes inflate to more than ", max_bytes,
+                               ", the limit of a request");
+    }
+    if (size > 0) added(size);
   }
-  *size -= stream_.avail_out;
-  inflated_ += *size;
-  if (inflated_ <= max_bytes_) return OkStatus();
-  return ResourceExhausted("the compressed ", CompressedBytes(), " bytes inflate to more than ",
-                           max_bytes_, ", the limit of a request");
-}
-
-Status Inflater::EndOfStream() {
-  FeedNextSlice();
-  ended_ = stream_.avail_in == 0;
-  if (ended_) return OkStatus();
-  if (format_ != Format::kGzipBody) return Damaged("bytes follow its end");
-  inflateReset(&stream_);
   return OkStatus();
-}
-
-Status Inflater::Damaged(const char* why) const {
-  return InvalidArgument("the compressed ", CompressedBytes(),
-                         " bytes are not valid gzip or zlib: ", why);
 }
 
 }  // namespace colcast

@@ -11,14 +11,10 @@ namespace colcast {
 namespace {
 
 using testing::HasSubstr;
-using Format = Inflater::Format;
+using Format = CompressedFormat;
 
 std::string Gzip(const std::string& text) { return Deflated(text, MAX_WBITS + 16); }
 std::string Zlib(const std::string& text) { return Deflated(text, MAX_WBITS); }
-
-Status Read(const std::string& compressed, Format format, size_t max_bytes, std::string* text) {
-  return InflateAll(compressed, format, max_bytes, text);
-}
 
 std::string LongText() {
   std::string text;
@@ -45,14 +41,15 @@ TEST(Inflater, SlicesDoNotMatter) {
 TEST(Inflater, ABodyMayHaveSeveralMembersAndAMessageHasOne) {
   const std::string two = Gzip("to") + Gzip("gether");
   std::string text;
-  EXPECT_TRUE(Read(two, Format::kGzipBody, 100, &text).ok());
+  EXPECT_TRUE(InflateAll(two, Format::kGzipBody, 100, &text).ok());
   EXPECT_EQ(text, "together");
-  EXPECT_THAT(Read(two, Format::kGzip, 100, &text).message, HasSubstr("bytes follow its end"));
+  EXPECT_THAT(InflateAll(two, Format::kGzip, 100, &text).message,
+              HasSubstr("bytes follow its end"));
 }
 
 TEST(Inflater, ABombIsRefusedAtTheLimit) {
   std::string text;
-  const Status status = Read(Gzip(std::string(10 << 20, '0')), Format::kGzip, 10'000, &text);
+  const Status status = InflateAll(Gzip(std::string(10 << 20, '0')), Format::kGzip, 10'000, &text);
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message, HasSubstr("to more than 10000"));
   EXPECT_LE(text.size(), 10'000u);
@@ -64,7 +61,7 @@ TEST(Inflater, BytesThatDoNotInflateAreAnError) {
   for (const std::string& bad : {std::string(), std::string("{}"), good.substr(0, good.size() - 1),
                                  good.substr(0, 5), good + "x"}) {
     for (const Format format : {Format::kGzip, Format::kGzipBody}) {
-      const Status status = Read(bad, format, 100, &text);
+      const Status status = InflateAll(bad, format, 100, &text);
       EXPECT_EQ(status.code, StatusCode::kInvalidArgument) << bad.size();
       EXPECT_THAT(status.message, HasSubstr("not valid gzip"));
     }

@@ -31,23 +31,24 @@ inline std::string Deflated(const std::string& text, int window_bits) {
   return out;
 }
 
-// `compressed` comes in slices of `slice_bytes`, and is read `read_bytes` at a time.
-inline Status InflateAll(std::string_view compressed, Inflater::Format format, size_t max_bytes,
-                         std::string* text, size_t slice_bytes = 1 << 20,
-                         size_t read_bytes = 1000) {
+// `compressed` comes in slices of `slice_bytes`.
+inline Status InflateAll(std::string_view compressed, CompressedFormat format, size_t max_bytes,
+                         std::string* text, size_t slice_bytes = 1 << 20) {
   const auto* const data = reinterpret_cast<const uint8_t*>(compressed.data());
   std::vector<Slice> slices;
   for (size_t at = 0; at < compressed.size(); at += slice_bytes) {
     slices.push_back({data + at, std::min(slice_bytes, compressed.size() - at)});
   }
-  Inflater inflater(slices, format, max_bytes);
   text->clear();
-  std::string read(read_bytes, '\0');
-  for (size_t size = 1; size > 0; text->append(read, 0, size)) {
-    size = read_bytes;
-    if (Status status = inflater.Read(read.data(), &size); !status.ok()) return status;
-  }
-  return OkStatus();
+  std::string block;
+  return Inflate(
+      slices, format, max_bytes,
+      [&](size_t size, uint8_t** room) {
+        block.assign(size, '?');
+        *room = reinterpret_cast<uint8_t*>(block.data());
+        return OkStatus();
+      },
+      [&](size_t size) { text->append(block, 0, size); });
 }
 
 }  // namespace colcast

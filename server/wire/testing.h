@@ -28,18 +28,15 @@ std::vector<T> ElementsOf(const Column& column) {
   return elements;
 }
 
-struct StringCollector final : StringVisitor {
-  void Set(int64_t, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t, int64_t) override { ADD_FAILURE() << "strings are missing"; }
-  std::vector<std::string> strings;
-};
-
 inline std::vector<std::string> StringsOf(const Column& column) {
   int64_t count = 0;
   EXPECT_TRUE(ElementCount(column, &count).ok());
-  StringCollector collector;
-  EXPECT_TRUE(VisitStrings(column, count, &collector).ok());
-  return collector.strings;
+  std::vector<Bytes> views;
+  const Status status = AddStrings(column, count, &views);
+  EXPECT_TRUE(status.ok()) << status.message;
+  std::vector<std::string> strings;
+  for (const Bytes& view : views) strings.push_back(view.ToString());
+  return strings;
 }
 
 inline std::string Varint(uint64_t value) {

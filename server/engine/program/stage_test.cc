@@ -260,10 +260,10 @@ class PaddedRow final : public StoredValues {
  public:
   PaddedRow(const StoredRows* rows, int64_t width) : StoredValues(rows), width_(width) {}
   bool padded() const override { return true; }
-  void Copy(void* out) const override { std::fill_n(static_cast<int64_t*>(out), width_, 0); }
-  void Copy(Span<int64_t>, void* out) const override { Copy(out); }
-  void Visit(StringVisitor*) const override {}
-  void Visit(Span<int64_t>, StringVisitor*) const override {}
+  void Copy(Places, void* out) const override {
+    std::fill_n(static_cast<int64_t*>(out), width_, 0);
+  }
+  void Visit(Places, StringVisitor*) const override {}
 
  private:
   const int64_t width_;
