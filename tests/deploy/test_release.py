@@ -1,23 +1,20 @@
-"""Releases: notes, the bill of materials, matching version numbers, files in deploy/."""
+"""Releases: notes, matching version numbers, files in deploy/."""
 
 import importlib.metadata
-import importlib.util
-import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from colcast.server import find_executable
 
-from .conftest import server_flags
+from ..server.servers import server_flags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SCRIPTS = REPOSITORY / "scripts" / "release"
 CHANGELOG = """# Changelog
 
 ## [Unreleased]
@@ -34,39 +31,15 @@ CHANGELOG = """# Changelog
 """
 
 
-@pytest.fixture(scope="module")
-def notes() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("notes", SCRIPTS / "notes.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_notes_are_the_versions_section_or_say_that_it_is_a_trial(notes: ModuleType) -> None:
+def test_the_notes_are_the_versions_section_or_say_that_it_is_a_trial() -> None:
+    notes = runpy.run_path(str(REPOSITORY / "scripts/release/notes.py"))["notes"]
     released = CHANGELOG.format(unreleased="")
-    assert notes.notes(released, "1.1.0") == "# colcast 1.1.0\n\n### Added\n\n- More.\n"
-    assert notes.notes(released, "1.0.0") == "# colcast 1.0.0\n\n- All.\n"
-    text = notes.notes(CHANGELOG.format(unreleased="\n- Not yet.\n"), "1.1.0")
+    assert notes(released, "1.1.0") == "# colcast 1.1.0\n\n### Added\n\n- More.\n"
+    assert notes(released, "1.0.0") == "# colcast 1.0.0\n\n- All.\n"
+    text = notes(CHANGELOG.format(unreleased="\n- Not yet.\n"), "1.1.0")
     assert text == "# colcast after 1.1.0: a trial, no release\n\n- Not yet.\n"
     with pytest.raises(ValueError, match=r"no section \[2\.0\.0\]"):
-        notes.notes(released, "2.0.0")
-
-
-def test_the_bill_of_materials_lists_the_locked_packages(tmp_path: Path) -> None:
-    program = Path(sys.executable).with_name("cyclonedx-py")
-    if not program.exists():
-        pytest.skip("cyclonedx-py is not installed")
-    (line,) = re.findall(
-        r"cyclonedx-py (requirements .*\n.*-o) ", (SCRIPTS / "release.sh").read_text()
-    )
-    command = [program, *line.replace("\\\n", " ").split(), tmp_path / "bill.json"]
-    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
-    bill = json.loads((tmp_path / "bill.json").read_text())
-    assert bill["metadata"]["component"]["name"] == "colcast"
-    listed = {f"{one['name']}=={one['version']}" for one in bill["components"]}
-    assert listed == set((REPOSITORY / "requirements" / "build.lock").read_text().split())
+        notes(released, "2.0.0")
 
 
 VERSION = (REPOSITORY / "VERSION").read_text().strip()
@@ -94,18 +67,6 @@ def test_the_manifests_and_the_changelog_have_it_and_nothing_else() -> None:
         "deploy/kubernetes/overlays/example/kustomization.yaml",
     }
     assert set(found) == written
-
-
-def test_the_script_writes_the_manifests_from_it(tmp_path: Path) -> None:
-    copied = ["VERSION", "scripts/version.sh", "deploy/kubernetes"]
-    tar = subprocess.run(["tar", "-c", *copied], cwd=REPOSITORY, capture_output=True, check=True)
-    subprocess.run(["tar", "-x"], cwd=tmp_path, input=tar.stdout, check=True)
-    subprocess.run([tmp_path / "scripts/version.sh", "7.8.9"], check=True)
-    assert (tmp_path / "VERSION").read_text() == "7.8.9\n"
-    left = subprocess.run(["grep", "-rlwF", VERSION, tmp_path], capture_output=True, text=True)
-    assert left.stdout == ""
-    written = subprocess.run(["grep", "-rhoF", "7.8.9", tmp_path / "deploy"], capture_output=True)
-    assert written.stdout.count(b"7.8.9") == 3
 
 
 DEPLOY = REPOSITORY / "deploy"

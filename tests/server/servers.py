@@ -1,6 +1,8 @@
 """TF Serving's stubs, and servers that all tests share."""
 
+import re
 import socket
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -11,7 +13,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from colcast.loadtest.measure.meters import publishing
-from colcast.server import ServerFailedError, ServerProcess
+from colcast.server import ServerFailedError, ServerProcess, find_executable
 from google.protobuf import text_format
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
@@ -54,6 +56,12 @@ AS_SAVED = (
 )
 WHOLE_AND_ALONE = ("--num_workers=1", "--nojoin_waiting_requests", "--max_piece_milliseconds=1e6")
 BATCHING = ("--num_workers=1", "--enable_batching")
+
+
+def server_flags() -> set[str]:
+    """The names of the server's own flags."""
+    listed = subprocess.run([find_executable(), "--help"], capture_output=True, text=True).stdout
+    return set(re.findall(r"^ +--(\w+) \(", listed, re.MULTILINE))
 
 
 def array_of(proto: tensor_pb2.TensorProto) -> np.ndarray:
