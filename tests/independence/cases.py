@@ -20,15 +20,7 @@ USERS, ITEMS = 6, 200  # few, so that requests repeat them
 
 @dataclass(frozen=True)
 class Case:
-    """One request.
-
-    Attributes:
-      format: how it is written.
-      message: a PredictRequest; a JSON body for the format "rest".
-      signature: the requested signature.
-      expected: the expected answer.
-      inputs: the inputs by name.
-    """
+    """One request; `message` is a PredictRequest, or a JSON body for the format "rest"."""
 
     format: str
     message: bytes

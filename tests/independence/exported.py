@@ -26,13 +26,9 @@ Outputs = dict[str, Any]
 
 
 class Exported:
-    """An exported model.
+    """An exported model of the registry.
 
-    Attributes:
-      model: a model of the registry.
-      base_path: the base path with version 1.
-      report: the export's report.
-      record: the entry of its only columnar signature in colcast.json.
+    `record` is the entry of its only columnar signature in colcast.json.
     """
 
     def __init__(self, model: RankingModel, folder: Path) -> None:

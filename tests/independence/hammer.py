@@ -34,14 +34,8 @@ _KEEP_BUSY = 32  # number of requests, each of which takes milliseconds
 class Tally:
     """The results of one format's requests.
 
-    Attributes:
-      answers: the number of answered requests.
-      wrong: the number of wrong answers.
-      inexact: the number of answers that differ only in rounding, though the format promises the
-    original's bits.
-      refused: the number of requests that got an error, by code and message.
-      largest: the largest relative difference of any answer.
-      shown: the first wrong answer.
+    `inexact` answers differ only in rounding, though the format promises the original's bits.
+    `refused` counts errors by code and message; `shown` is the first wrong answer.
     """
 
     answers: int = 0

@@ -150,11 +150,10 @@ def _rude(server: ServerProcess, good: Case, seed: int) -> Callable[[int], None]
     """Garbage, hang-ups, tiny deadlines, damaged messages, and a list of a million values."""
     draw = random.Random(seed)
 
-    def send(address: str, *parts: bytes) -> None:
+    def send(address: str, data: bytes) -> None:
         host, port = address.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=5) as raw:
-            for part in parts:
-                raw.sendall(part)
+            raw.sendall(data)
 
     def call(message: bytes, timeout: float, cancel: bool = False) -> None:
         with grpc.insecure_channel(
@@ -170,15 +169,12 @@ def _rude(server: ServerProcess, good: Case, seed: int) -> Callable[[int], None]
         return bytes(message)
 
     http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    post = f"POST /v1/models/{RELOADED}:predict HTTP/1.1\r\nHost: x\r\n".encode()
     deeds: list[Callable[[], None]] = [
         lambda: send(server.target, draw.randbytes(draw.randint(1, 4000))),
-        lambda: send(server.target, http2, draw.randbytes(200)),
-        lambda: send(server.rest_target, b"POST /v1/models/x:predict HTTP/1.1\r\n", b"A: " * 9),
-        lambda: send(
-            server.rest_target,
-            f"POST /v1/models/{RELOADED}:predict HTTP/1.1\r\nHost: x\r\n".encode(),
-            b'Content-Length: 99999999\r\n\r\n{"inputs": [',
-        ),
+        lambda: send(server.target, http2 + draw.randbytes(200)),
+        lambda: send(server.rest_target, post + b"A: " * 9),
+        lambda: send(server.rest_target, post + b'Content-Length: 99999999\r\n\r\n{"inputs": ['),
         lambda: send(server.rest_target, draw.randbytes(300)),
         lambda: call(good.message, 0.001),
         lambda: call(good.message, 5, cancel=True),

@@ -136,27 +136,6 @@ def test_a_counter_counts_each_request_once(
         assert ran_apart(server)
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"), [("clock", {"late": True}), ("random", {"warmup": [1]})]
-)
-def test_models_that_read_a_clock_or_random_numbers_run_separately(
-    serve: Callable[..., ServerProcess], kind: str, options: dict[str, Any]
-) -> None:
-    with serve(kind, FLAGS[1], **options) as server:
-        requests = by_signature(150, 1)
-        if "late" not in options:
-            del requests["columnar_late"]
-
-        def read(thread: int) -> None:
-            ask = connected(server)
-            for signature, inputs in [*requests.items()] * (EACH // 3):
-                assert ask(signature, inputs)["score"].shape == (150,)
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(read, range(THREADS)))
-        assert ran_apart(server)
-
-
 # Models whose products the exporter splits, some with interleaved rows or after a normalization.
 SPLIT = ("interleaved", "plain_functional", "pointwise", "masked_attention", "sparse_lookups")
 REQUESTS = 96
