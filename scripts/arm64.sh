@@ -58,7 +58,7 @@ LAUNCHER
 models=(softmax keep_best keep_cheapest branch_on_country unique_counts scalar_output one_row_output unmasked_mean
   unmasked_tags plain_functional masked_attention sparse_lookups ragged_layers)
 tests=(tests/conformance/test_{as_sent,expansion}.py tests/items/test_served.py
-  tests/server/test_{dependent_rows,domains,inference_protocol,known_rows,mapped_tables,ports,predict,rest,runs}.py)
+  tests/server/test_{domains,inference_protocol,mapped_tables,ports,predict,rest,runs}.py)
 
 run_tests() {
   say "comparing answers of the emulated server with the original models', computed on this machine"

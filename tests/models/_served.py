@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from . import dependent_model, impure, movies, shops, stages_model, tf1
+from . import impure, movies
 from .saving import save_version
 
 TOTALS_WIDTH = 1000  # `totals` has this many values per row
@@ -40,9 +40,8 @@ def _weighted(x: tf.Tensor, weight: float = 1.0) -> dict[str, tf.Tensor]:
     return {"score": weight * x}
 
 
-def _gated(path: tf.Tensor, x: tf.Tensor, waits: bool = True) -> dict[str, tf.Tensor]:
-    passed = impure.pass_gate(path) if waits else 0 * tf.cast(tf.strings.length(path), tf.float32)
-    return {"score": x + passed}
+def _gated(path: tf.Tensor, x: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {"score": x + impure.pass_gate(path)}
 
 
 def _every_family(
@@ -54,21 +53,6 @@ def _every_family(
 
 def _total(x: tf.Tensor) -> dict[str, tf.Tensor]:
     return {"total": tf.strings.length(x[:, 0]) if x.dtype == tf.string else tf.reduce_sum(x, 1)}
-
-
-def _slow(x: tf.Tensor, milliseconds: int = 1) -> dict[str, tf.Tensor]:
-    shapes = [[None]]
-    rows = tf.raw_ops.TensorDataset(components=[x], output_shapes=shapes)
-    slept = tf.raw_ops.ExperimentalSleepDataset(
-        input_dataset=rows,
-        sleep_microseconds=milliseconds * 500,  # the run requests two elements
-        output_types=[tf.float32],
-        output_shapes=shapes,
-    )
-    (same,) = tf.raw_ops.DatasetToSingleElement(
-        dataset=slept, output_types=[tf.float32], output_shapes=shapes
-    )
-    return {"score": same}
 
 
 _FLOATS, _STRINGS = (tf.float32, [None]), (tf.string, [None])
@@ -119,20 +103,8 @@ MODELS: dict[str, Build] = {
         integers=(_total, _columns(x=(tf.int64, [None, TOTALS_WIDTH]))),
         texts=(_total, _columns(x=(tf.string, [None, TOTALS_WIDTH]))),
     ),
-    # x after so many milliseconds, without a processor
-    "slow": _functions(serving_default=(_slow, _X), columnar=(_slow, _X)),
-    # x, once its gate is open if it waits: rows that nobody knows to be independent
+    # x, once its gate is open: rows that nobody knows to be independent
     "gated": _functions(serving_default=(_gated, _columns(path=(tf.string, []), x=_FLOATS))),
-    # parameters of unknown rank as TensorFlow 1 has them, in conditions and in products
-    "parameters": tf1.save_parameters,
-    # score = 3 * x; its variable is in no checkpoint, or not in the one there is
-    "unsaved": tf1.save_unsaved,
-    # stages by hand, of lists, strings and a feature of the candidate
-    "stages": stages_model.save,
-    # rows that depend on each other, in each signature in another way
-    "dependent": dependent_model.save,
     # one formula from tf.Examples, columns, and columns whose user has one row
     "movies": movies.save,
-    # tf.Examples with features and a layer for each of four domains
-    "shops": shops.save,
 }

@@ -35,13 +35,12 @@ def save(
     weight: float = 1.0,
     users_per_run: str = "many",
     numbered: bool = True,
-    fails: bool = False,
     layers: int = 0,
 ) -> None:
     """Writes the model; a different weight gives different scores for the same request.
 
-    Without `numbered`, the model is like one exported before users' rows had numbers. With `fails`,
-    its last stage always fails. `layers` over the user's history make its state worth caching.
+    Without `numbered`, the model is like one exported before users' rows had numbers. `layers` over
+    the user's history make its state worth caching.
     """
     with tf.Graph().as_default(), v1.Session() as session:
         model = _Model(weight, layers)
@@ -50,7 +49,7 @@ def save(
             "columnar_late": model.whole("columnar_late", 1),
             "columnar_user": model.user_stage(),
             "columnar_item": model.item_stage(),
-            "columnar_pair": model.last_stage(users_per_run, numbered, fails),
+            "columnar_pair": model.last_stage(users_per_run, numbered),
         }
         save_graph(directory, session, signatures)
     record = {
@@ -132,7 +131,7 @@ class _Model:
         item = _placeholders("columnar_item", _ITEM)
         return v1.saved_model.predict_signature_def(item, _named("item_state", self._item(**item)))
 
-    def last_stage(self, users_per_run: str, numbered: bool, fails: bool) -> Any:
+    def last_stage(self, users_per_run: str, numbered: bool) -> Any:
         """The signature from states, row_to_user and context columns to scores."""
         rows = {"row_to_user": v1.placeholder(tf.int64, [None], "columnar_pair/row_to_user")}
         states = {
@@ -146,7 +145,7 @@ class _Model:
         if numbered:
             rows["user_state/row"] = v1.placeholder(tf.int64, [None], "columnar_pair/user_row")
             right = tf.equal(rows["user_state/row"], _numbers(users[0]))
-            right = tf.reduce_all(right) & (not fails)
+            right = tf.reduce_all(right)
             with tf.control_dependencies([tf.debugging.Assert(right, [rows["user_state/row"]])]):
                 users = [tf.identity(state) for state in users]
         if users_per_run == "many":

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ..models import shops, stages_model
-from .metrics_page import of_predicts, states_computed, until_joined
+from .metrics_page import of_predicts, until_joined
 from .servers import NOTHING_KEPT, ONE_WORKER, STATES_OFF, WHOLE_AND_ALONE, Stubs
 
 v1 = tf.compat.v1
@@ -45,12 +45,6 @@ def _score(shops_path: Path) -> Iterator[Any]:
 )
 def _stubs(request: pytest.FixtureRequest, shops_path: Path, serve: Any) -> Stubs:
     return serve(shops_path, *request.param)
-
-
-@pytest.fixture(scope="module", name="counted")
-def _counted(shops_path: Path, serve: Any) -> Stubs:
-    """Stubs of a model whose random rows no other test sends."""
-    return serve(shops_path)
 
 
 def request_of(random: np.random.Generator, rows: Mapping[str, int], count: int) -> Columns:
@@ -147,20 +141,6 @@ def test_several_users_get_the_scores_of_repeated_rows_however_the_last_stage_ta
             got = stubs.predict(columns | {"row_to_user": index}, signature_name=signature)
             same(signature, got["score"], expected["score"])
             np.testing.assert_array_equal(got["tag"], expected["tag"])
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_each_distinct_row_is_computed_once(counted: Stubs, indexed: bool) -> None:
-    """Tests rows that repeat by an index, and equal rows that the server must find."""
-    random = np.random.default_rng([3, indexed])
-    columns = request_of(random, {"shop": 5, "campaign": 2}, 60)
-    if not indexed:
-        columns = repeated(columns, 60)
-        columns |= {name: c[:1] for name, c in columns.items() if name.startswith("user_")}
-    before = {domain: states_computed(counted, domain) for domain in INDEXED}
-    counted.predict(columns, signature_name=LATE)
-    grown = {domain: states_computed(counted, domain) - before[domain] for domain in INDEXED}
-    assert grown == {"user": 1, "item": 60, "shop": 5, "campaign": 2}
 
 
 # The client's requests.

@@ -17,12 +17,11 @@ import tensorflow as tf
 from click.testing import CliRunner
 from colcast.items import build_row_delta
 from colcast.items.cli import tables as command
-from tensorflow.core.protobuf import saved_model_pb2
 
-from ..models import shops, tables
+from ..models import tables
 from ..waiting import wait_until
-from .metrics_page import Metrics, states_computed, status
-from .servers import AS_SAVED, NOTHING_KEPT, STATES_OFF, Stubs
+from .metrics_page import Metrics, status
+from .servers import AS_SAVED, NOTHING_KEPT, Stubs
 
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
@@ -278,55 +277,6 @@ def test_a_new_version_applies_its_own_deltas_and_none_of_the_old_ones(
     why = {one["name"]: one["in_memory_because"] for one in json.loads(ran.output)["tables"]}
     assert why["by_handle"] == ""
     assert why["whole"].startswith('signature "whole" reads it by MatMul')
-
-
-def table_of(version: Path, feature: str) -> str:
-    """The name of the variable that holds a feature's rows."""
-    saved = saved_model_pb2.SavedModel.FromString((version / "saved_model.pb").read_bytes())
-    (graph,) = saved.meta_graphs
-    nodes = {node.name: node for node in graph.graph_def.node}
-    read = [graph.signature_def["columnar"].inputs[feature].name.partition(":")[0]]
-    while True:
-        node = nodes[read.pop(0)]
-        if node.op in ("GatherV2", "ResourceGather"):
-            break
-        read += [one.name for one in nodes.values() if {node.name, f"{node.name}:0"} & {*one.input}]
-    while node.op != "VarHandleOp":
-        node = nodes[node.input[0].partition(":")[0]]
-    return str(node.attr["shared_name"].s.decode())
-
-
-def test_states_that_read_the_table_are_computed_again_and_no_others(
-    shops_path: Path, tmp_path: Path, serve: Callable[..., Stubs]
-):
-    base_path = tmp_path / "ranker"
-    shutil.copytree(shops_path, base_path)
-    random = np.random.default_rng(11)
-    counts = {"user": 1, "item": 8, "shop": 8, "campaign": 8}
-    columns: dict[str, Any] = {}
-    for domain, number in counts.items():
-        columns |= shops.rows(domain, number, random)
-    stubs = serve(base_path)
-
-    def scores(stubs: Stubs) -> Any:
-        return stubs.predict(columns, signature_name="columnar_late")["score"]
-
-    def computed() -> dict[str, float]:
-        return {domain: states_computed(stubs, domain) for domain in counts}
-
-    before = scores(stubs)
-    first = computed()
-    assert scores(stubs).tobytes() == before.tobytes()
-    assert computed() == first
-    rows = random.normal(size=(64, 16)).astype(np.float32)
-    frame = pd.DataFrame({"id": np.arange(64), "vector": rows.tolist()})
-    build_row_delta(base_path, frame, table=table_of(base_path / "1", "item_id_0"))
-    applied(stubs, 1)
-    after = scores(stubs)
-    assert computed() == {**first, "item": first["item"] + 8}
-    without_states = serve(base_path, *STATES_OFF, "--map_tables_min_bytes=1")
-    np.testing.assert_allclose(after, scores(without_states), rtol=1e-5)
-    assert not np.isclose(after, before, rtol=1e-3).any()
 
 
 def versions_of(stubs: Stubs) -> list[dict[str, Any]]:

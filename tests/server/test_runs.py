@@ -30,33 +30,6 @@ def _counted(serve: Callable[..., Stubs], stages_path: Path) -> Stubs:
     return serve(stages_path, *ONE_WORKER)
 
 
-def programs(stubs: Stubs) -> dict[tuple[str, str], float]:
-    """The number of runs of columnar_late, by program and outcome."""
-    return {
-        (sample.labels["program"], sample.labels["outcome"]): sample.value
-        for sample in Metrics(stubs.server).samples
-        if sample.name == ":colcast:program_total"
-        and sample.labels["model_name"] == stubs.model
-        and sample.labels["signature_name"] == LATE
-    }
-
-
-def test_a_program_that_fails_is_counted_and_logged_once(
-    tmp_path: Path, serve: Callable[..., Stubs], counted: Stubs
-) -> None:
-    """Another program then answers, so only metrics show that each request runs twice."""
-    stages_model.save(tmp_path / "1", fails=True)
-    inputs = stages_model.inputs(np.random.default_rng(1), 1, 8)
-    failing = serve(tmp_path, *ONE_WORKER)  # slices would be counted, too
-    scores = [failing.predict(inputs, signature_name=LATE)["score"] for _ in range(3)]
-    expected = counted.predict(inputs, signature_name=LATE)["score"]
-    np.testing.assert_allclose(scores, [expected] * 3, rtol=1e-5)
-    assert programs(failing) == {("stages", "failed"): 3, ("whole", "ok"): 3}
-    assert programs(counted).keys() == {("stages", "ok")}
-    line = f'version 1: signature "{LATE}": program "stages" failed for the first time'
-    assert failing.server.log().count(line) == 1
-
-
 def test_a_request_without_candidates_computes_the_user_in_advance(counted: Stubs) -> None:
     inputs = stages_model.inputs(np.random.default_rng(1), 1, 5)
     user = {name: inputs[name] for name in stages_model.DOMAINS["user"]}
