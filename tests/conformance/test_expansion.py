@@ -9,7 +9,6 @@ import grpc
 import numpy as np
 import pytest
 from tensorflow.core.framework import tensor_pb2, tensor_shape_pb2
-from tensorflow_serving.apis import get_model_metadata_pb2
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
 THREE = tensor_shape_pb2.TensorShapeProto(dim=[{"size": 3}])
@@ -111,40 +110,3 @@ ILLEGAL: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 def test_illegal(predict: Callable[..., Any], stock: bool, case: str) -> None:
     signature, inputs, culprits = ILLEGAL[case]
     predict(signature, inputs).refused(INVALID, *(() if stock else culprits))
-
-
-ROW = {"user": np.float32([1]), "item": np.float32([4])}
-
-
-def test_the_empty_signature_name_is_the_default_one(predict: Callable[..., Any]) -> None:
-    answer = predict("", ROW)
-    assert answer.output("score").tolist() == [104]
-    spec = answer.response.model_spec
-    named = (spec.name, spec.signature_name, spec.version.value)
-    assert named == ("conformance", "serving_default", 1)
-
-
-@pytest.mark.parametrize(("given", "outputs"), [((), {"score", "item"}), (("item",), {"item"})])
-def test_the_filter_selects_outputs(
-    predict: Callable[..., Any], given: tuple[str, ...], outputs: set[str]
-) -> None:
-    assert set(predict("serving_default", ROW, output_filter=given).response.outputs) == outputs
-
-
-@pytest.mark.parametrize("outputs", [("score", "nothing"), ("score", "score")])
-def test_a_filter_of_unknown_or_repeated_outputs_is_refused(
-    predict: Callable[..., Any], outputs: tuple[str, ...]
-) -> None:
-    answer = predict("serving_default", ROW, output_filter=outputs)
-    answer.refused(grpc.StatusCode.INVALID_ARGUMENT, outputs[1])
-
-
-def test_metadata_declares_the_signatures_as_they_were_saved(stub: Any) -> None:
-    request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
-    request.model_spec.name = "conformance"
-    signatures = get_model_metadata_pb2.SignatureDefMap()
-    stub.GetModelMetadata(request, timeout=120).metadata["signature_def"].Unpack(signatures)
-    late = signatures.signature_def["late"].inputs
-    assert [dim.size for dim in late["user"].tensor_shape.dim] == [1]
-    assert [dim.size for dim in late["item"].tensor_shape.dim] == [-1]
-    assert signatures.signature_def["any_rank"].inputs["user"].tensor_shape.unknown_rank

@@ -1,7 +1,7 @@
 """Errors of RFC 9113 and RFC 7541 are detected, and are of the required kind.
 
-Each case names its section of an RFC, and is sent after a preface and empty SETTINGS. The server
-has no model.
+Each case names its section of an RFC, and is sent after a preface and empty SETTINGS. nghttp2 finds
+these errors, and has its own tests of the others of each kind. The server has no model.
 """
 
 import itertools
@@ -53,43 +53,19 @@ CONNECTION_ERRORS = {
     PROTOCOL: {
         "4.3 another frame in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
         + frame(http2.PING, 0, 0, bytes(8)),
-        "4.3 another stream in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
-        + frame(http2.CONTINUATION, 4, 3),
         "5.1 DATA of an idle stream": frame(http2.DATA, 0, 1),
-        "5.1 RST_STREAM of an idle stream": frame(http2.RST_STREAM, 0, 1, number(8)),
-        "5.1 WINDOW_UPDATE of an idle stream": frame(http2.WINDOW_UPDATE, 0, 1, number(1)),
-        "5.1 CONTINUATION of nothing": frame(http2.CONTINUATION, 4, 1),
         "5.1.1 an even stream": call(HEADERS, 2),
-        "5.5 an unknown frame in a header block": frame(http2.HEADERS, 0, 1, HEADERS)
-        + frame(0x16, 0, 1),
         "6.1 DATA of stream 0": frame(http2.DATA, 0, 0),
         "6.1 more padding than DATA": BEGUN + frame(http2.DATA, http2.PADDED, 1, b"\5ab"),
-        "6.2 HEADERS of stream 0": call(HEADERS, 0),
-        "6.2 more padding than HEADERS": frame(
-            http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\xff"
-        ),
-        "6.3 PRIORITY of stream 0": frame(http2.PRIORITY, 0, 0, bytes(5)),
-        "6.4 RST_STREAM of stream 0": frame(http2.RST_STREAM, 0, 0, number(8)),
-        "6.5 SETTINGS of a stream": frame(http2.SETTINGS, 0, 1),
-        "6.5.2 ENABLE_PUSH of 2": settings((2, 2)),
         "6.5.2 frames of less than 16 KiB": settings((5, 16383)),
-        "6.5.2 frames of 16 MiB": settings((5, 1 << 24)),
         "6.6 PUSH_PROMISE of a client": BEGUN
         + frame(http2.PUSH_PROMISE, 4, 1, number(2) + HEADERS),
-        "6.7 PING of a stream": frame(http2.PING, 0, 1, bytes(8)),
-        "6.8 GOAWAY of a stream": frame(http2.GOAWAY, 0, 1, bytes(8)),
-        "6.9 WINDOW_UPDATE by nothing": frame(http2.WINDOW_UPDATE, 0, 0, number(0)),
         "6.9 WINDOW_UPDATE of a stream by nothing": BEGUN
         + frame(http2.WINDOW_UPDATE, 0, 1, number(0)),
     },
     FRAME_SIZE: {
         "4.1 a longer frame than allowed": frame(http2.DATA, 0, 1, bytes(16385)),
-        "6.4 RST_STREAM of 3 bytes": BEGUN + frame(http2.RST_STREAM, 0, 1, bytes(3)),
-        "6.5 an acknowledgement with settings": frame(http2.SETTINGS, http2.ACK, 0, bytes(6)),
         "6.5 SETTINGS of 5 bytes": frame(http2.SETTINGS, 0, 0, bytes(5)),
-        "6.7 PING of 6 bytes": frame(http2.PING, 0, 0, bytes(6)),
-        "6.9 WINDOW_UPDATE of 3 bytes": frame(http2.WINDOW_UPDATE, 0, 0, bytes(3)),
-        "6.3 PRIORITY of 4 bytes": BEGUN + frame(http2.PRIORITY, 0, 1, bytes(4)),
     },
     FLOW_CONTROL: {
         "6.5.2 a window of 2 GiB": settings((4, 1 << 31)),
@@ -97,11 +73,7 @@ CONNECTION_ERRORS = {
     },
     COMPRESSION: {
         "4.3 half a header block": call(b"\x00\x05abc"),
-        "7541 2.3.3 an index of 0": call(HEADERS + b"\x80"),
         "7541 2.3.3 an index that nothing has": call(HEADERS + b"\xfe"),
-        "7541 4.2 the table's size behind a header": call(HEADERS + b"\x20"),
-        "7541 5.2 a code that is padded with zeros": call(HEADERS + b"\x00\x81\x00\x01a"),
-        "7541 5.2 a code that is padded with 8 bits": call(HEADERS + b"\x00\x82\x1f\xff\x01a"),
         "7541 5.2 the code of the end": call(HEADERS + b"\x00\x84\xff\xff\xff\xfc\x01a"),
         "7541 6.3 a larger table than allowed": call(b"\x3f\xff\xff\x7f" + HEADERS),
     },
@@ -111,26 +83,15 @@ CONNECTION_ERRORS = {
 STREAM_ERRORS = {
     PROTOCOL: {
         "8.1 trailers that are not the end": BEGUN + BEGUN,
-        "8.1 a pseudo-header in trailers": BEGUN + call(literal(":path", "/")),
         "8.1.1 less than content-length": frame(
             http2.HEADERS, 4, 1, HEADERS + literal("content-length", "6")
         )
         + frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
-        "8.1.1 more than content-length": frame(
-            http2.HEADERS, 4, 1, HEADERS + literal("content-length", "4")
-        )
-        + frame(http2.DATA, http2.END_STREAM, 1, EMPTY),
         "8.2.1 upper case": call(HEADERS + literal("X-Name", "a")),
         "8.2.2 connection": call(HEADERS + literal("connection", "keep-alive")),
-        "8.2.2 transfer-encoding": call(HEADERS + literal("transfer-encoding", "chunked")),
-        "8.2.2 te other than trailers": call(without("") + literal("te", "gzip")),
-        "8.3 an unknown pseudo-header": call(literal(":a", "b") + HEADERS),
-        "8.3 a response's pseudo-header": call(literal(":status", "200") + HEADERS),
         "8.3 a pseudo-header behind others": call(literal("x", "y") + HEADERS),
         "8.3.1 no method": call(without(":method")),
-        "8.3.1 no scheme": call(without(":scheme")),
         "8.3.1 no path": call(without(":path")),
-        "8.3.1 an empty path": call(literal(":path", "") + without(":path")),
         "8.3.1 two methods": call(literal(":method", "POST") + HEADERS),
     },
     FLOW_CONTROL: {
@@ -151,13 +112,8 @@ FINE = {
             http2.HEADERS, http2.END_HEADERS | http2.PADDED, 1, b"\2" + HEADERS + b"\0\0"
         )
         + frame(http2.DATA, http2.END_STREAM | http2.PADDED, 1, b"\3" + EMPTY + bytes(3)),
-        "6.2 HEADERS with a priority": frame(
-            http2.HEADERS, 5 | http2.WITH_PRIORITY, 1, bytes(5) + HEADERS
-        ),
         "6.3 PRIORITY of an idle stream": frame(http2.PRIORITY, 0, 7, bytes(5)) + WHOLE,
         "6.5.2 an unknown setting": settings((0xFF, 1)) + WHOLE,
-        "6.5.2 no room in the header table": settings((1, 0)) + WHOLE,
-        "6.9 windows that grow": frame(http2.WINDOW_UPDATE, 0, 0, number(1)) + WHOLE,
         "8.1 trailers": BEGUN + call(literal("x-a", "b")),
         "7541 4.2 a smaller table": call(b"\x20" + HEADERS),
     },

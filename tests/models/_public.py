@@ -11,9 +11,7 @@ SPEC = {
     "user_id": tf.io.FixedLenFeature([], tf.int64),
     "user_age": tf.io.FixedLenFeature([2], tf.float32, [30.0, 1.0]),
     "user_history": tf.io.VarLenFeature(tf.int64),
-    "user_times": tf.io.VarLenFeature(tf.float32),  # as long as the history
     "user_query": tf.io.FixedLenFeature([], tf.string, b""),
-    "user_steps": tf.io.FixedLenFeature([6], tf.int64, [0] * 6),  # 0 behind the last one
     "user_seen": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
     "item_id": tf.io.FixedLenFeature([], tf.int64),
     "item_price": tf.io.FixedLenFeature([2], tf.float32, [1.0, 2.0]),
@@ -25,11 +23,8 @@ _WORDS = [b"red shoes", b"a blue blue coat", b"hat", b"green"]
 
 
 def _row(random: Random) -> Row:
-    row, steps = row_of(SPEC, random), int(random.integers(0, 7))
-    row["user_times"] = (random.integers(1, 9, len(row["user_history"])) / 4).tolist()
-    row["user_steps"][steps:] = [0] * (6 - steps)
     texts = {name: [_WORDS[random.integers(4)]] for name in ("user_query", "item_title")}
-    return row | texts
+    return row_of(SPEC, random) | texts
 
 
 def _fields(f: Features, w: Weights) -> Any:
@@ -95,19 +90,6 @@ def bst(f: Features, w: Weights) -> Any:
     return _mlp(tf.concat([_attended(steps, there, w), _flat(f, w)], 1), w)
 
 
-def sasrec(f: Features, w: Weights) -> Any:
-    keys = w.table(dense(f, "user_history"))
-    keys += w(8, 8)[: tf.shape(keys)[1]]
-    return tf.reduce_sum(_attended(keys, mask(f, "user_history"), w) * w.table(f["item_id"]), 1)
-
-
-def behaviour_sequence_with_times(f: Features, w: Weights) -> Any:
-    steps = tf.concat(
-        [w.table(dense(f, "user_history")), tf.math.log1p(dense(f, "user_times"))[..., None]], -1
-    )
-    return _mlp(tf.concat([_attended(steps, mask(f, "user_history"), w), _flat(f, w)], 1), w)
-
-
 def two_tower_ragged(f: Features, w: Weights) -> Any:
     user = tf.reduce_mean(tf.gather(w(64, 8), f["user_seen"]), 1)
     item = tf.reduce_sum(tf.gather(w(64, 8), f["item_shops"]), 1) + w.table(f["item_id"])
@@ -121,36 +103,9 @@ def wide_and_deep(f: Features, w: Weights) -> Any:
     return wide + _mlp(tf.concat([_flat(f, w), _pooled(f, w, "item_tags", "sqrtn")], 1), w)
 
 
-def deep_fm(f: Features, w: Weights) -> Any:
-    fields = _fields(f, w)
-    both = tf.square(tf.reduce_sum(fields, 1)) - tf.reduce_sum(tf.square(fields), 1)
-    return tf.reduce_sum(both, 1, keepdims=True) + _mlp(tf.reshape(fields, [-1, 32]), w)
-
-
-def compressed_interaction(f: Features, w: Weights) -> Any:
-    fields = _fields(f, w)
-    pairs = tf.reshape(tf.einsum("rhd,rmd->rhmd", fields, fields), [-1, 16, 8])
-    return _mlp(tf.reduce_sum(tf.einsum("rpd,pk->rkd", pairs, w(16, 4)), 2), w)
-
-
-def mixture_of_experts(f: Features, w: Weights) -> Any:
-    x = _flat(f, w)
-    experts = tf.stack([w.dense(x, 8) for _ in range(3)], 1)
-    gates = [tf.nn.softmax(w.dense(x, 3, tf.identity)) for _ in range(2)]
-    return tf.concat([_mlp(tf.einsum("re,red->rd", gate, experts), w) for gate in gates], 1)
-
-
 def text_ranker(f: Features, w: Weights) -> Any:
     query, title = _words(f, w, "user_query"), _words(f, w, "item_title")
     return _mlp(tf.concat([query, title, query * title], 1), w)
-
-
-def fixed_length_transformer(f: Features, w: Weights) -> Any:
-    there = tf.cast(tf.sequence_mask(tf.math.count_nonzero(f["user_steps"], 1), 6), tf.float32)
-    there = tf.concat([there, tf.ones_like(there[:, :1])], 1)
-    item = w.table(f["item_id"])
-    steps = tf.concat([w.table(f["user_steps"]), item[:, None]], 1) + w(7, 8)
-    return w.score(_attended(steps, there, w), item, f["item_price"])
 
 
 def map_over_rows(f: Features, w: Weights) -> Any:
@@ -163,12 +118,6 @@ def map_over_rows(f: Features, w: Weights) -> Any:
     return w.score(w.table(f["user_id"]), tf.ensure_shape(mapped, [None, 8]))
 
 
-def between_both(f: Features, w: Weights) -> Any:
-    """NaN for some pairs of user and item."""
-    far = tf.sqrt(f["user_age"] - f["item_price"])
-    return w.score(w.table(f["user_id"]), w.table(f["item_id"]), far)
-
-
 def mean_of_nothing(f: Features, w: Weights) -> Any:
     """The mean as GlobalAveragePooling1D computes it: NaN for an empty list."""
     there = mask(f, "user_history")[:, :, None]
@@ -178,10 +127,6 @@ def mean_of_nothing(f: Features, w: Weights) -> Any:
 
 def price(f: Features, w: Weights) -> Any:
     return w.score(w.table(f["user_id"]), w.table(f["item_id"]), f["item_price"])
-
-
-def log_price(f: Features, w: Weights) -> Any:
-    return price({**f, "item_price": tf.math.log1p(f["item_price"])}, w)
 
 
 HISTORY = {"own_length": ("user_history",)}
@@ -198,29 +143,17 @@ MODELS = [
         (dlrm, "boolean_mask of a triangle", {}),
         (din, "attention without a softmax", HISTORY),
         (bst, "the item behind the user's list", HISTORY),
-        (sasrec, "weights cut to the longest list", HISTORY),
-        (
-            behaviour_sequence_with_times,
-            "two lists side by side",
-            {"own_length": ("user_history", "user_times")},
-        ),
         (two_tower_ragged, "means of ragged lists", {}),
         (wide_and_deep, "crossed lists", {"own_length": ("item_tags",)}),
-        (deep_fm, "sums over fields", {}),
-        (compressed_interaction, "einsum over fields", {}),
-        (mixture_of_experts, "gates", {}),
         # The number of words is no column.
         (text_ranker, "as many words as the longest text", {"expected": Expected.LENGTH}),
-        (fixed_length_transformer, "a list of one length for all", {}),
         (map_over_rows, "a branch on each row", {"expected": Expected.REFUSED}),
     )
 ]
 MODELS += [
     written_model(name, score, SPEC, why, **more)
     for name, score, why, more in (
-        ("nan_log1p", log_price, "each row its own, some NaN inside", {"row": _row}),
         ("nan_mean_of_nothing", mean_of_nothing, "a user's empty list", {"row": _row, **HISTORY}),
-        ("nan_between_both", between_both, "of user and item together", {"row": _row}),
         ("nan_in_item_price", price, "sent by a client", {"row": _row_with_nan}),
     )
 ]

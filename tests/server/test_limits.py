@@ -155,10 +155,6 @@ class Wide(tf.Module):
     def score(self, id: tf.Tensor, user: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"score": tf.reduce_sum(tf.nn.softmax(self._hidden(id, user), axis=0), axis=1)}
 
-    @tf.function(input_signature=WIDE)
-    def score_alone(self, id: tf.Tensor, user: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"score": tf.reduce_sum(tf.tanh(self._hidden(id, user)), axis=1)}
-
 
 @pytest.fixture(name="wide", scope="module")
 def _wide(tmp_path_factory: pytest.TempPathFactory) -> Path:

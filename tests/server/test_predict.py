@@ -7,6 +7,7 @@ Tensor::FromProto.
 import json
 import math
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -16,12 +17,13 @@ import tensorflow as tf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tensorflow.core.framework import tensor_pb2
-from tensorflow_serving.apis import get_model_metadata_pb2
 
-from .. import models
+from ..models.saving import save_graph
 from .inference_client import InferenceClient
 from .servers import AS_SAVED, BATCHING, Stubs
 from .test_rest import Rest
+
+v1 = tf.compat.v1
 
 
 def error_of(call):
@@ -29,36 +31,6 @@ def error_of(call):
     with pytest.raises(grpc.RpcError) as raised:
         call()
     return raised.value.code(), raised.value.details()
-
-
-@pytest.mark.parametrize(
-    ("change", "spec", "code", "words"),
-    [
-        ({}, {"name": "nobody"}, "NOT_FOUND", ["nobody", "ranker"]),
-        ({}, {"name": ""}, "INVALID_ARGUMENT", ["model_spec", "name"]),
-        ({}, {"version": 4}, "NOT_FOUND", ["4", "3"]),
-        ({}, {"signature_name": "late"}, "FAILED_PRECONDITION", ["late", "serving_default"]),
-        ({}, {"output_filter": ["rank"]}, "INVALID_ARGUMENT", ["rank", "score, tag"]),
-        ({"user": [2]}, {}, "INVALID_ARGUMENT", ['"user"', "int32", "float"]),
-        ({"user": [1.0, 2.0]}, {}, "INVALID_ARGUMENT", ['"user" has 2 rows', "3"]),
-    ],
-)
-def test_a_wrong_request_names_the_culprit(stubs, ranker_inputs, change, spec, code, words):
-    got_code, message = error_of(lambda: stubs.predict(ranker_inputs | change, **spec))
-    assert got_code.name == code, message
-    assert all(word in message for word in words), message
-    assert stubs.predict(ranker_inputs)["score"].shape == (3,)
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"), [([], ["metadata_field"]), (["weights"], ["weights", "signature_def"])]
-)
-def test_metadata_refuses_fields_it_does_not_have(stubs, fields, words):
-    request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=fields)
-    request.model_spec.name = "ranker"
-    code, message = error_of(lambda: stubs.prediction.GetModelMetadata(request))
-    assert code == grpc.StatusCode.INVALID_ARGUMENT
-    assert all(word in message for word in words)
 
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -224,13 +196,47 @@ HALVES = [[0.5] * 4] * 2
 NO_SCALAR = "The second input must be a scalar, but it has shape [2]"
 
 
+def save_parameters(folder: Path) -> None:
+    """Saves signatures that each take rows x [?,4] and one parameter of unknown rank."""
+
+    @tf.function
+    def nested(training: Any, x: Any) -> Any:
+        return tf.cond(training, lambda: tf.cond(training, lambda: 0 * x, lambda: -x), lambda: x)
+
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 4], "x")
+        keep = v1.placeholder(tf.float32, None, "keep")
+        training = v1.placeholder(tf.bool, None, "training")
+        branch = v1.placeholder(tf.int32, None, "branch")
+        times = v1.placeholder(tf.float32, None, "times")
+        any_shape = [tf.TensorShape(None)]
+        (count,) = tf.while_loop(
+            lambda done: tf.less(done, times), lambda done: [done + 1], [0.0], any_shape
+        )
+        cases = [lambda: x, lambda: -x]
+        made = {
+            "serving_default": (
+                {"x": x, "keep": keep, "training": training},
+                tf.cond(training, lambda: 0 * x, lambda: keep * x),
+            ),
+            "nested": ({"x": x, "training": training}, nested(training, x)),
+            "branches": ({"x": x, "branch": branch}, tf.switch_case(branch, cases)),
+            "loop": ({"x": x, "times": times}, count * x),
+        }
+        signatures = {
+            name: v1.saved_model.predict_signature_def(inputs, {"y": output})
+            for name, (inputs, output) in made.items()
+        }
+        save_graph(folder, session, signatures)
+
+
 @pytest.fixture(scope="module", params=[(), AS_SAVED, BATCHING], name="parameters")
 def _parameters(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, serve: Any
 ) -> Stubs:
     """Stubs of a model with parameters of unknown rank, which are passed unchanged."""
     base_path = tmp_path_factory.mktemp("parameters")
-    models.build("parameters", base_path / "1")
+    save_parameters(base_path / "1")
     return serve(base_path, *request.param)
 
 
