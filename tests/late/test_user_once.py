@@ -99,6 +99,11 @@ def _stacked_fields(c: Columns) -> Columns:
     return {"score": tf.reduce_sum(tf.matmul(x, x, transpose_b=True), axis=[1, 2])}
 
 
+def _stacked_first(c: Columns) -> Columns:
+    x = tf.stack([c["u"], _table("a", c["uid"]), c["x"]], axis=0)
+    return {"score": tf.reduce_sum(tf.square(x), axis=[0, 2])}
+
+
 def _linear_weights(c: Columns) -> Columns:
     ids = {"a": c["uid"], "b": c["iid"], "c": c["word"]}
     return {"score": tf.add_n([_table(name, column, 1) for name, column in ids.items()])}
@@ -187,6 +192,7 @@ CASES: dict[str, Case] = {
     "several products share the halves": (_several_products, 2, {"split": {"ConcatV2": 1}}),
     "neighbours in a concat": (_neighbours, 0, {"expand": {"Tile": 2}}),
     "stacked fields": (_stacked_fields, 0, {"expand": {"Tile": 1}}),
+    "fields stacked before the rows": (_stacked_first, 0, {"expand": {"Tile": 2}}),
     "a sum of linear weights": (
         _linear_weights,
         0,
