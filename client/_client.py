@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from colcast.client._asking import Result, Steps
-from colcast.client._closing import Closing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings, Target
@@ -14,9 +13,8 @@ from colcast.client.request._affinity import AffinityKey
 from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
 from colcast.client.request._outputs import Ranking
 from colcast.client.request._prepared import PreparedItems
-from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._telemetry import call_span
-from colcast.client.transport._transport import Metadata, Transport
+from colcast.client.transport._transport import Closing, Deadline, Metadata, Transport
 
 
 class RankingClient(ClientSettings, Closing):

@@ -7,16 +7,21 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 from colcast.client._asking import Result, Steps
 from colcast.client._client import RankingClient
-from colcast.client._closing import AsyncClosing
 from colcast.client._errors import ServerError
 from colcast.client._flow import Flow
 from colcast.client._settings import ClientSettings
 from colcast.client.request._many_users import MANY_IN_FLIGHT, Group, in_order
 from colcast.client.request._outputs import Ranking
 from colcast.client.request._prepared import PreparedItems
-from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._telemetry import call_span
-from colcast.client.transport._transport import AsyncTransport, Call, Metadata, gathered
+from colcast.client.transport._transport import (
+    AsyncClosing,
+    AsyncTransport,
+    Call,
+    Deadline,
+    Metadata,
+    gathered,
+)
 
 _Arguments = ParamSpec("_Arguments")
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from colcast.client._closing import AsyncClosing, Closing
 from colcast.client._errors import DecodeError, InputError
 from colcast.client._settings import ChannelOptions, check_timeout
 from colcast.client.columns._decode import decode_predict_response
@@ -19,8 +18,16 @@ from colcast.client.columns._dtypes import STRING, Array
 from colcast.client.columns._encode import Tensor, encode_predict_request
 from colcast.client.columns._values import object_array
 from colcast.client.request._outputs import Ranking
-from colcast.client.transport._deadline import Deadline
-from colcast.client.transport._transport import PREDICT, AsyncTransport, Call, Transport, gathered
+from colcast.client.transport._transport import (
+    PREDICT,
+    AsyncClosing,
+    AsyncTransport,
+    Call,
+    Closing,
+    Deadline,
+    Transport,
+    gathered,
+)
 
 Pooling = Literal["mean", "cls", "max"]
 Progress = Callable[[int, int], object]

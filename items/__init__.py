@@ -14,7 +14,7 @@ or folder an ItemTableError, which names it.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from colcast.items._errors import ItemTableError
+from colcast.items._container import ItemTableError
 
 if TYPE_CHECKING:
     from colcast.items._build import build_delta, build_row_delta, build_table

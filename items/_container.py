@@ -9,6 +9,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import xxhash
-from colcast.items._errors import ItemTableError, reading
 
 Array = npt.NDArray[Any]
 
@@ -43,6 +43,22 @@ _STORAGE = {
 _FORMAT_VERSION = "1"
 _ALIGNMENT = 8
 _CHUNK_BYTES = 1 << 22
+
+
+class ItemTableError(Exception):
+    """A table, model or source is malformed; the message names the file.
+
+    A value that does not fit raises a `colcast.client.InputError`, which names its feature and row.
+    """
+
+
+@contextmanager
+def reading(what: object) -> Iterator[None]:
+    """Turns errors that malformed content causes into an ItemTableError about `what`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ItemTableError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from colcast.items._container import Container
-from colcast.items._errors import ItemTableError, reading
+from colcast.items._container import Container, ItemTableError, reading
 from colcast.items._publish import deltas
 from colcast.items._table import ItemTable, Part
 from colcast.items._variables import DELTA_FOLDER, ROWS_FORMAT, variables_of, version_of

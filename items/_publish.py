@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from colcast.items._container import Tensor, write_container
-from colcast.items._errors import ItemTableError
+from colcast.items._container import ItemTableError, Tensor, write_container
 
 _DELTA = "delta-{:06}.safetensors"
 _WORK = ".tmp-"  # readers ignore names that begin with a dot

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from colcast.client import DTYPES, Feature, Kind
-from colcast.items._errors import ItemTableError, reading
+from colcast.items._container import ItemTableError, reading
 from colcast.items._publish import versions
 
 _RECORD = Path("assets.extra", "colcast.json")

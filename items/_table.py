@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from colcast.items._container import Array, Container
-from colcast.items._errors import ItemTableError, reading
+from colcast.items._container import Array, Container, ItemTableError, reading
 from colcast.items._index import Index, Key, Keys
 from colcast.items._publish import deltas, newest
 from colcast.items._schema import ItemFeature, Schema

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import xxhash
 from colcast.client import DTYPES, DecodeError, DType
 from colcast.client.messages import parse, shape_of
-from colcast.items._errors import ItemTableError
+from colcast.items._container import ItemTableError
 from colcast.items._publish import newest
 
 # The format of a delta of embedding rows, and the folder of a model's deltas.

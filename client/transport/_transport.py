@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,12 +12,12 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 from colcast.client._errors import ColcastError, ServerError
-from colcast.client._settings import USER_HEADER, ChannelOptions
+from colcast.client._settings import USER_HEADER, ChannelOptions, check_timeout
 from colcast.client.transport._channel import TLS_HINT, channel_arguments, servers_at, speaks_tls
-from colcast.client.transport._deadline import Deadline
 from colcast.client.transport._servers import Servers
 
 Metadata = Sequence[tuple[str, str | bytes]]
+_Client = TypeVar("_Client")
 _Result = TypeVar("_Result")
 
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -24,6 +25,39 @@ GET_MODEL_METADATA = "/tensorflow.serving.PredictionService/GetModelMetadata"
 
 
 _SERVER_GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+
+class Deadline:
+    """The time that one call of the client may wait for servers, including all retries.
+
+    Time passes only while the transport waits, not while the process itself encodes candidates or
+    runs other asyncio tasks.
+    """
+
+    def __init__(self, timeout_seconds: float) -> None:
+        """Raises InputError unless the timeout is above 0."""
+        check_timeout(timeout_seconds)
+        self._left = timeout_seconds
+        self._at = 0.0
+
+    def __enter__(self) -> None:
+        self._at = time.monotonic() + self._left
+
+    def __exit__(self, *_: object) -> None:
+        self._left = self.left()
+
+    def left(self) -> float:
+        """The remaining seconds, at least a microsecond (gRPC then reports DEADLINE_EXCEEDED)."""
+        return max(self._at - time.monotonic(), 1e-6)
+
+    def pause_after(self, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt; None if there must not be one.
+
+        The pause is 10 ms, doubled each time up to 200 ms, and varied by a fifth so that clients do
+        not retry in step. It must end before the deadline.
+        """
+        pause = min(0.01 * 2 ** min(attempt - 1, 5), 0.2) * random.uniform(0.8, 1.2)
+        return pause if pause < self.left() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +324,35 @@ _UNTIL_REACHED = 0.005  # seconds between checks whether a server has been reach
 
 def _owner() -> object:
     return os.getpid(), asyncio.get_running_loop()
+
+
+class Closing:
+    """A blocking client with a transport to close."""
+
+    _transport: Transport
+
+    def close(self) -> None:
+        """Closes the connections; the client cannot be used again."""
+        self._transport.close()
+
+    def __enter__(self: _Client) -> _Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClosing:
+    """An asyncio client with a transport to close."""
+
+    _transport: AsyncTransport
+
+    async def close(self) -> None:
+        """Closes the connections; the client cannot be used again."""
+        await self._transport.close()
+
+    async def __aenter__(self: _Client) -> _Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -9,6 +9,7 @@ import pytest
 from colcast.client import InputError
 from colcast.items import ItemTable, ItemTableError, build_delta, build_table
 from colcast.items._sources import BATCH_ROWS
+from colcast.zoo.saving import with_record
 
 from .records import MOVIES, declared, model
 
@@ -46,14 +47,10 @@ def refused(tmp_path, movies, frame, error=InputError, **more):
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
-        ("year", [1, "x", 3], "feature 'year', row 1: expected float32, got 'x' (str)"),
         ("year", [1.0, 1e300, 3], "feature 'year', row 1: 1e+300 (float) is too large for float32"),
         ("title", ["a", None, "c"], "feature 'title', row 1: expected string, got"),
-        ("title", ["a", 5, "c"], "feature 'title', row 1: expected string, got 5 (int)"),
         ("genres", [[], "War", []], "feature 'genres', row 1: expected a list of string"),
-        ("genres", [[], [1], []], "feature 'genres', row 1: expected string, got 1 (int)"),
         ("vector", [[1, 2], [1], [1, 2]], "feature 'vector', row 1: expected float32 of shape [2]"),
-        ("item_id", [7, None, 9], "feature 'item_id', row 1: expected int64, got"),
         ("item_id", [7, 1.5, 9], "feature 'item_id', row 1: expected int64, got 1.5"),
         ("item_id", [7, 9, 7], "feature 'item_id', row 2: key 7 is also in row 0"),
         ("item_id", ["ż", "b", "ż"], "feature 'item_id', row 2: key 'ż' is also in row 0"),
@@ -110,14 +107,9 @@ def test_a_string_may_be_the_key(tmp_path, movies):
     assert ItemTable(tmp_path / "t").get("Brazil")["title"] == b"Brazil"
 
 
-def test_a_model_that_was_not_exported(tmp_path):
+def test_a_model_that_was_not_exported_or_whose_signatures_do_not_agree(tmp_path):
     said = refused(tmp_path, tmp_path, FRAME, ItemTableError)
     assert "expected a model that colcast export wrote" in said
-
-
-def test_signatures_that_do_not_agree(tmp_path):
-    from colcast.zoo.saving import with_record
-
     one, other = {"year": declared()}, {"year": declared(dtype="float32")}
     with_record(tmp_path, {"a": {"features": one}, "b": {"features": other}})
     said = refused(tmp_path, tmp_path, FRAME, ItemTableError)
@@ -130,22 +122,13 @@ def test_an_existing_version_is_refused(table, movies):
     assert build_table(movies, FRAME, key="item_id", output=table) == table / "2"
 
 
-def test_a_delta_lacks_a_column_that_the_table_was_built_with(table):
+def test_a_delta_that_does_not_fit_its_table(table, tmp_path):
     with pytest.raises(InputError, match="feature 'year': missing, but the table has this column"):
         build_delta(table, FRAME.drop(columns="year"))
-
-
-def test_a_key_that_a_delta_writes_and_deletes(table):
     with pytest.raises(InputError, match="feature 'item_id', row 1: key 9 is also deleted"):
         build_delta(table, FRAME, delete=[1, 9])
-
-
-def test_an_empty_delta(table):
     with pytest.raises(InputError, match="no rows and no keys to delete"):
         build_delta(table)
-
-
-def test_a_folder_without_a_table(tmp_path):
     with pytest.raises(ItemTableError, match="has no table"):
         build_delta(tmp_path, FRAME)
 
