@@ -76,18 +76,6 @@ def test_mutual_tls(serves: Any, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("tls", "message"),
-    [
-        (Tls(private_key="a.key"), "mutual TLS needs both private_key and certificate_chain"),
-        (Tls(root_certificates="no/such.pem"), "cannot read no/such.pem: No such file"),
-    ],
-)
-def test_tls_that_cannot_work(tls: Tls, message: str):
-    with pytest.raises(InputError, match=message):
-        RankingClient("127.0.0.1:1", "movies", channel=ChannelOptions(tls=tls))
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"address": "localhost"}, "must be HOST:PORT, got 'localhost'"),
@@ -99,6 +87,14 @@ def test_tls_that_cannot_work(tls: Tls, message: str):
         ({"dedupe": True}, "dedupe must be 'auto' or 'off', got True"),
         ({"affinity": "on"}, "affinity must be 'auto' or 'off', got 'on'"),
         ({"affinity_secret": "x" * 65}, "affinity_secret must be at most 64 bytes"),
+        (
+            {"channel": ChannelOptions(tls=Tls(private_key="a.key"))},
+            "mutual TLS needs both private_key and certificate_chain",
+        ),
+        (
+            {"channel": ChannelOptions(tls=Tls(root_certificates="no/such.pem"))},
+            "cannot read no/such.pem: No such file",
+        ),
     ],
 )
 def test_settings_that_cannot_work(settings: dict[str, Any], message: str):

@@ -134,6 +134,11 @@ CASES: list[tuple[tuple[TensorSpec, ...], Any, Rows, Any]] = [
      {"x": [[[1, 2], [3, 4]], [[5, 6], [0, 0]]], "x/length": None}),
     ((STEPS,), {"x": np.zeros((1, 0, 2), np.float32)}, Rows(ITEMS), {"x": [[]]}),
     ((spec("x", "int64", None, None),), {"x": NONE[:1]}, by_column([[], []]), {"x": [[]]}),
+    ((spec("x", "float32", None, None),), {"x": [[7.0]]}, by_row([1], [2, 3]),
+     {"x": [[1.0, 7.0], [2.0, 3.0]]}),
+    # Gaps between equal values.
+    ((spec("x", "int64", None),), {"x": [5]}, by_row(1, None, 1), {"x": [1, 5, 1]}),
+    ((spec("x", "int64", None),), {"x": [5]}, by_row(1, pd.NA, 1), {"x": [1, 5, 1]}),
     # A length without a list is a feature like any other.
     ((spec("x/length", "int64", None),), {}, Rows(ITEMS, {"x/length": 90}), {"x/length": [90]}),
 ]  # fmt: skip
@@ -236,19 +241,6 @@ def test_sequences_of_examples_and_of_another_shape():
         sent(schema, Rows(ITEMS))
 
 
-def test_the_padding_of_a_sequence_is_its_default():
-    schema = model(spec("x", "float32", None, None), x=np.array([[7.0]], np.float32))
-    rows = [{"item": 1, "x": [1.0]}, {"item": 2, "x": [2.0, 3.0]}]
-    assert sent(schema, Rows(rows))["x"] == [[1.0, 7.0], [2.0, 3.0]]
-
-
-@pytest.mark.parametrize("gap", [None, pd.NA])
-def test_a_gap_between_equal_values_is_filled(gap: Any):
-    schema = model(spec("x", "int64", None), x=np.array([5]))
-    rows = [{"item": 1, "x": value} for value in (1, gap, 1)]
-    assert sent(schema, Rows(rows))["x"] == [1, 5, 1]
-
-
 def test_inputs_that_do_not_come_by_rows_go_as_they_are():
     schema = model(spec("k", "int32"), spec("w", "float32", 3), spec("m", "float32", 2, None))
     assert schema.signature("columnar").features["k"].kind is Kind.WHOLE
@@ -277,20 +269,7 @@ def test_the_only_input_has_rows_whatever_its_rank():
     alone = Signature("serving_default", {"x": TensorSpec("x", ITEM.dtype, None)}, {}, {})
     schema = ModelSchema("m", 1, {"serving_default": alone})
     rows = [{"x": [1, 2]}, {"x": [3, 4]}]
-    assert sent(schema, Rows(rows), "columnar")["x"] == [[1, 2], [3, 4]]
+    for target in ("columnar", "auto"):  # a model's own columns need no exporter
+        assert sent(schema, Rows(rows), target) == {"x": [[1, 2], [3, 4]]}
     with pytest.raises(InputError, match="nothing to rank"):
         sent(schema, Rows([], {"x": [1, 2]}))
-
-
-def test_a_models_own_columns_need_no_exporter():
-    own = Signature("serving_default", {"item": ITEM}, {}, {})
-    assert sent(ModelSchema("m", 1, {"serving_default": own}), Rows(ITEMS), "auto") == {
-        "item": [1, 2]
-    }
-
-
-def test_a_length_beyond_no_values_is_still_refused():
-    schema = model(*LIST)
-    items = {"item": [1, 2], "x": np.empty((2, 0), np.int64), "x/length": [0, 1]}
-    with pytest.raises(InputError, match="expected a length from 0 to 0, the padded width, got 1"):
-        sent(schema, Rows(items))

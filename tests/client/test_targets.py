@@ -1,4 +1,4 @@
-"""One user and three candidates, written in each of the five ways."""
+"""One user and three candidates, written in each of the five ways; models that take only text."""
 
 import re
 from collections.abc import Sequence
@@ -142,6 +142,10 @@ def test_a_signature_of_examples_has_the_features_of_its_own_columns(schema: Mod
 
 @pytest.mark.parametrize("output", ["brief", "scores"])
 def test_a_signature_of_examples_without_known_columns_needs_none(schema: ModelSchema, output: str):
+    """Columns of another signature or of other outputs are not its own."""
+    more = with_signatures(schema, brief("serving_default"))
+    request = message(more, Rows([{"movie": 7}]), "example")
+    assert list(examples(request)[0].features.feature) == ["movie"]
     more = with_signatures(schema, brief(output=output))
     columns = {
         "year": [1990, None],
@@ -161,14 +165,6 @@ def test_a_signature_of_examples_without_known_columns_needs_none(schema: ModelS
     assert sorted(second) == ["city", "genres", "square", "vector"]
 
 
-def test_columns_of_other_outputs_are_not_those_of_the_usual_signature(
-    schema: ModelSchema,
-):
-    more = with_signatures(schema, brief("serving_default"))
-    request = message(more, Rows([{"movie": 7}]), "example")
-    assert list(examples(request)[0].features.feature) == ["movie"]
-
-
 def test_a_dtype_on_which_columns_differ_is_read_from_the_data(schema: ModelSchema):
     more = with_signatures(
         schema, brief(), signature("other", spec("movie", "string", None), spec("z", "int64", None))
@@ -184,3 +180,69 @@ def test_the_model_must_have_the_signature(schema: ModelSchema):
         message(plain, Rows(ITEMS, USER), "late")
     with pytest.raises(InputError, match=r"target must be one of auto, late.*got 'fast'"):
         message(schema, Rows(ITEMS, USER), "fast")  # type: ignore[arg-type]
+
+
+# A signature of serialized tf.Examples is declared as one of text is, so it is known by its name or
+# its method, or by columns that were made from it. tests/zoo/text/ serves models of text.
+TEXTS = ["a fine film", "Łódź", ""]
+ROWS = [{"text": text} for text in TEXTS]
+TEXT = spec("text", "string", None)
+SIGNATURES = (
+    signature("serving_default", TEXT),
+    signature("matrix", spec("text", "string", None, 1)),
+    replace(signature("regress", TEXT), method="tensorflow/serving/regress"),
+    signature("named", spec("examples", "string", None)),
+    signature("exported", TEXT),
+    signature("columnar_exported", TEXT),
+)
+SCHEMA = ModelSchema("reviews", 1, {each.name: each for each in SIGNATURES})
+
+
+def sent(inputs: Any, target: Target = "auto", **options: Any) -> list[bytes]:
+    """The strings of the request's only input."""
+    (tensor,) = message(SCHEMA, inputs, target, **options).inputs.values()
+    values: list[bytes] = tf.make_ndarray(tensor).ravel().tolist()
+    return values
+
+
+def features(inputs: Any, target: Target = "auto", **options: Any) -> list[set[str]]:
+    """The names of the features in each of the request's tf.Examples."""
+    examples = map(tf.train.Example.FromString, sent(inputs, target, **options))
+    return [set(example.features.feature) for example in examples]
+
+
+def encoded(*texts: str) -> list[bytes]:
+    return [text.encode() for text in texts]
+
+
+@pytest.mark.parametrize("target", ["auto", "columnar", "stock", "repeated"])
+def test_texts_are_sent_under_the_inputs_name(target: Target):
+    assert sent(Rows(ROWS), target) == encoded(*TEXTS)
+    assert repr(SCHEMA).endswith("\nserving_default -> scores float32\n  text: string")
+
+
+def test_equal_texts_are_a_row_each():
+    assert sent(Rows(ROWS[:1] * 3)) == encoded(*TEXTS[:1] * 3)
+    assert sent(Rows([{}, {}], {"text": "x"})) == encoded("x", "x")
+
+
+def test_other_features_need_the_target_example():
+    with pytest.raises(InputError, match=r"feature 'text': missing.*; given but unused: 'title'"):
+        sent(Rows([{"title": "x"}]))
+    assert features(Rows([{"title": "x"}], {"age": 31}), "example") == [{"age", "title"}]
+
+
+def test_a_signature_known_to_parse_examples_gets_them():
+    data = sent(Rows(ROWS), "example")
+    assert sent(Examples(data)) == data
+    assert features(Rows(ROWS), "example") == [{"text"}] * 3
+    for name in ("regress", "named", "exported"):
+        assert features(Rows(ROWS), signature=name) == [{"text"}] * 3
+    assert features(Rows([{"examples": "x"}]), signature="named") == [{"examples"}]
+
+
+def test_examples_are_no_matrix():
+    rows = Rows([{"text": [text]} for text in TEXTS])
+    assert sent(rows, signature="matrix") == encoded(*TEXTS)
+    with pytest.raises(SchemaError, match="'matrix' does not take serialized"):
+        sent(rows, "example", signature="matrix")

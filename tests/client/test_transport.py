@@ -1,5 +1,6 @@
-"""Behaviour that only a scripted server can show: lost connections, versions, deadlines, TLS."""
+"""A scripted server and both clients, of which one is awaited: versions, deadlines, encoding."""
 
+import asyncio
 import threading
 from typing import Any
 
@@ -7,11 +8,14 @@ import grpc
 import numpy as np
 import pytest
 from colcast.client import (
+    AsyncRankingClient,
+    ColcastError,
     InputError,
     ModelSchema,
     RankingClient,
     ServerError,
 )
+from colcast.client.request._request import build_request
 from tensorflow_serving.apis import predict_pb2
 
 from .conftest import ITEMS, USER, client_of, metadata, scores, without_late
@@ -120,17 +124,64 @@ def test_a_request_refused_by_a_new_version_is_built_again(serves: Any, schema: 
         assert client.rank(USER, ITEMS).model_version == 4
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
-def test_a_call_without_time_is_refused(seconds: float):
-    with (
-        RankingClient("127.0.0.1:1", "movies") as client,
-        pytest.raises(InputError, match="timeout_seconds must be above 0"),
-    ):
-        client.rank(USER, ITEMS, timeout_seconds=seconds)
-
-
-def test_a_closed_client_says_so():
+def test_a_call_without_time_and_one_of_a_closed_client_are_refused():
     client = RankingClient("127.0.0.1:1", "movies")
+    for seconds in (0, -1, float("nan")):
+        with pytest.raises(InputError, match="timeout_seconds must be above 0"):
+            client.rank(USER, ITEMS, timeout_seconds=seconds)
     client.close()
-    with pytest.raises(Exception, match="the client is closed"):
+    with pytest.raises(ColcastError, match="the client is closed"):
         client.rank(USER, ITEMS)
+
+
+async def test_rank_encode_and_send(serves: Any):
+    server = serves()
+    async with AsyncRankingClient(server.address, "movies") as client:
+        ranking = await client.rank(USER, ITEMS)
+        assert ranking.order.tolist() == [2, 1, 0]
+        request = await client.encode(USER, ITEMS, target="example")
+        assert len(request) > 0
+        assert (await client.schema()).version == 3
+        sent = await client.send(await client.encode(USER, ITEMS))
+        assert sent.scores.tolist() == ranking.scores.tolist()
+    assert server.count("GetModelMetadata") == 1
+
+
+async def test_errors_are_the_same(serves: Any):
+    server = serves(
+        predict=lambda _, context: context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "queue full")
+    )
+    client = AsyncRankingClient(server.address, "movies")
+    with pytest.raises(InputError, match="feature 'age'"):
+        await client.rank({}, ITEMS)
+    with pytest.raises(ServerError, match=r"RESOURCE_EXHAUSTED .*: queue full"):
+        await client.rank(USER, ITEMS)
+    await client.close()
+    with pytest.raises(ColcastError, match="the client is closed"):
+        await client.rank(USER, ITEMS)
+
+
+def test_one_client_for_several_event_loops(serves: Any):
+    server = serves()
+    client = AsyncRankingClient(server.address, "movies", timeout_seconds=120)
+    for _ in range(2):
+        assert asyncio.run(client.rank(USER, ITEMS)).order.tolist() == [2, 1, 0]
+
+
+async def test_many_candidates_are_encoded_beside_the_loop(
+    serves: Any, monkeypatch: pytest.MonkeyPatch
+):
+    server = serves()
+    goes_on = threading.Event()
+
+    def waits_for_the_loop(*args: Any) -> Any:
+        assert goes_on.wait(60)
+        return build_request(*args)
+
+    monkeypatch.setattr("colcast.client._asking.build_request", waits_for_the_loop)
+    async with AsyncRankingClient(server.address, "movies", timeout_seconds=120) as client:
+        call = asyncio.ensure_future(client.rank(USER, ITEMS * 400))
+        while not server.count("GetModelMetadata"):
+            await asyncio.sleep(0.01)
+        goes_on.set()
+        assert len((await call).scores) == 1200

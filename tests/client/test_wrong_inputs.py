@@ -150,6 +150,8 @@ MISTAKES: list[tuple[Any, Any, str]] = [
      "feature 'history/length': given without the values that it counts"),
     (USER, COLUMNS | {"genres": np.array([["a", "b"]] * 3), "genres/length": [1, 3, 2]},
      "feature 'genres/length', row 1: expected a length from 0 to 2, the padded width, got 3"),
+    (USER, COLUMNS | {"genres": np.empty((3, 0), "S1"), "genres/length": [0, 1, 0]},
+     "feature 'genres/length', row 1: expected a length from 0 to 0, the padded width, got 1"),
     (USER, [], NO_ROWS),
     (USER, {}, NO_ROWS),
     (USER, pa.table({"genres": EMPTY}), NO_ROWS),

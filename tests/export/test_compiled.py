@@ -1,18 +1,17 @@
 """Models that depend on the number of candidates or steps: compiled by XLA, or with loops."""
 
+import shutil
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.cli.main import main
-from colcast.export import ExportError, export_saved_model
+from colcast.export import ExportError
 from colcast.export.cut import _timing
 from colcast.export.graph import _probe
 from colcast.export.graph._errors import TooLongError
-from colcast.export.graph._sessions import Run
 from colcast.export.graph._signature import Signature
 from colcast.export.report._recorded import read_record
 from colcast.export.trials import _both_signatures
@@ -65,12 +64,6 @@ def towers(features: Any) -> Any:
     return tf.reduce_sum(user * features["item_vector"], 1)
 
 
-def export(folder: Path, takes: Any, score: Any, **options: Any) -> Any:
-    """Exports a model of one signature; returns the signature's report."""
-    model = save(folder / "model", takes, score)
-    return export_saved_model(model, folder / "out", **options).signatures[0]
-
-
 LATE: dict[str, Any] = {"user_features": ["user_*"], "late": True}
 
 
@@ -88,27 +81,32 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
     assert not recorded["independence"]["columnar"]["rows"]
 
 
-def test_late_is_refused_if_a_module_reads_user_and_items(tmp_path: Path) -> None:
+def test_late_is_refused_if_a_module_reads_user_and_items(
+    tmp_path: Path, exported_report: Any
+) -> None:
     wanted = r"--late gains nothing: .*XlaCallModule.*native_serialization=False, enable_xla=False"
     with pytest.raises(ExportError, match=wanted):
-        export(tmp_path, SPEC, product, **LATE)
+        exported_report(SPEC, product, **LATE)
     assert not (tmp_path / "out").exists()
 
 
-def test_late_is_not_refused_if_a_module_reads_only_the_user(tmp_path: Path) -> None:
-    report = export(tmp_path, SPEC, towers, **LATE)
+def test_late_is_not_refused_if_a_module_reads_only_the_user(exported_report: Any) -> None:
+    report = exported_report(SPEC, towers, **LATE)
     assert report.late.signature == "columnar_late"
     assert report.compiled.ops == 1
 
 
-def test_a_signature_of_tensors_is_exported_for_its_warm_up(tmp_path: Path) -> None:
+def test_a_signature_of_tensors_is_exported_for_its_warm_up(
+    tmp_path: Path, exported_report: Any
+) -> None:
     def serve(user_vector: Any, item_vector: Any) -> Any:
         return {"scores": product({"user_vector": user_vector, "item_vector": item_vector})}
 
     specs = [tf.TensorSpec([None, 3], name=name) for name in SPEC]
     with pytest.raises(ExportError, match=r"serve it as it is, or add --late.* or --warmup"):
-        export(tmp_path / "refused", specs, serve)
-    assert export(tmp_path, specs, serve, warmup=[7]).parity.identical
+        exported_report(specs, serve)
+    shutil.rmtree(tmp_path / "model")
+    assert exported_report(specs, serve, warmup=[7]).parity.identical
     assert (tmp_path / "out" / "assets.extra" / "tf_serving_warmup_requests").exists()
 
 
@@ -131,7 +129,7 @@ def loop(
 
 
 def test_a_number_of_steps_is_not_drawn_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported_report: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A step takes microseconds, so only the limit on steps keeps the export from 65,535 steps."""
     steps: list[int] = []
@@ -144,7 +142,7 @@ def test_a_number_of_steps_is_not_drawn_large(
     monkeypatch.setattr(BothSignatures, "columnar", watched)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
     counting = loop(tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
-    assert export(tmp_path, *counting, **LATE).late is not None
+    assert exported_report(*counting, **LATE).late is not None
     assert 1 <= max(steps) < 1 << 15
 
 
@@ -165,26 +163,17 @@ def test_a_loop_that_never_ends_is_named_with_its_features(
 
 
 def test_small_values_that_the_model_cannot_take_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported_report: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With numbers below one, the loop never ends, so the export must not generate such numbers."""
     monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 2)
     monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.5)
     monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
     growing = lambda at, n: at + tf.round(n)  # noqa: E731
-    report = export(
-        tmp_path, *loop(tf.float32, lambda at, _: at < 3, growing, tf.reduce_min), **LATE
-    )
+    small = loop(tf.float32, lambda at, _: at < 3, growing, tf.reduce_min)
+    report = exported_report(*small, **LATE)
     assert report.parity.rows > 0
     assert report.late is not None
-
-
-def test_a_run_that_took_time_but_no_cpu_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = tf.errors.DeadlineExceededError(None, None, "")
-    tries = Mock(side_effect=[late, late, ["scores"]])
-    monkeypatch.setattr(Run, "_once", tries)
-    assert Run(tf.compat.v1.Session(graph=tf.Graph()), [], [])([], seconds=60) == ["scores"]
-    assert tries.call_count == 3
 
 
 def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,12 +186,3 @@ def test_a_timed_run_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPat
         assert _timing.op_times(session, [(signature, {"user_steps": np.array([3])})])
         with pytest.raises(TooLongError, match=r"did not finish within 1 s.* over user_steps"):
             _timing.op_times(session, [(signature, {"user_steps": np.array([1 << 62])})])
-
-
-def test_each_step_of_an_export_is_reported(tmp_path: Path) -> None:
-    steps: list[str] = []
-    three = loop(tf.int64, lambda at, n: at < 3, lambda at, _: at + 1)
-    export(tmp_path, *three, **LATE, progress=steps.append)
-    assert [step.partition(":")[0] for step in steps[1:]] == [
-        *("columnar", "columnar", "columnar", "columnar_late", "columnar_exact", "columnar")
-    ]

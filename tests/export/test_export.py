@@ -1,17 +1,20 @@
-"""A converted model answers like the original; its record lists its files."""
+"""Models of every kind and dtype answer as before, to the last bit; the record lists the files."""
 
 import filecmp
 import json
+import re
 import shutil
 import subprocess
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from colcast.export import ExportError, export_saved_model
+from colcast.export.convert._features import DTYPES
 from colcast.export.convert._folder import read_saved_model, variables_bytes
 from colcast.export.convert._signature import add_columnar_signature
 from colcast.export.report._report import SignatureReport
@@ -19,6 +22,7 @@ from colcast.export.trials._parity import Parity
 from colcast.server import ServerProcess
 from tensorflow.core.protobuf import saved_model_pb2
 
+from ..models.examples import MODELS, NOT_RANKED
 from ..server.conftest import Stubs
 from ..waiting import wait_until
 from .conftest import EXAMPLES, X, save, served
@@ -247,3 +251,45 @@ def test_files_added_to_a_serving_version_are_reported(exported, tmp_path) -> No
         wait_until(
             lambda: "version 1 serves as it was loaded, but files were added" in server.log()
         )
+
+
+@pytest.mark.parametrize("model", [*MODELS, *NOT_RANKED], ids=lambda model: model.name)
+def test_generated_and_recorded_examples_are_scored_to_the_last_bit(model, tmp_path):
+    model.build(tmp_path / "model")
+    recorded = tmp_path / "recorded"
+    with tf.io.TFRecordWriter(str(recorded)) as writer:
+        for example in model.examples(50, seed=1):
+            writer.write(example)
+    report = export_saved_model(tmp_path / "model", tmp_path / "out", examples=recorded)
+    assert report.signatures[0].parity.identical
+    assert report.signatures[0].parity.recorded_rows == 50
+
+
+def number(column: Any) -> Any:
+    """Casts a column [rows] to float32; a string becomes its length."""
+    if column.dtype == tf.string:
+        column = tf.strings.length(column)
+    return tf.cast(column, tf.float32)
+
+
+def test_the_export_takes_what_the_docs_list() -> None:
+    page = Path(__file__).parents[2] / "docs" / "wire.md"
+    table = page.read_text().partition("| dtype | number |")[2].partition("\n\n")[0]
+    listed = [row.split("|")[1] for row in table.splitlines()[2:]]
+    assert sorted(re.findall(r"\w+", " ".join(listed))) == sorted(DTYPES)
+
+
+def test_columns_of_each_dtype_are_scored_as_the_model_scores_them(exported_report: Any) -> None:
+    def score(*columns: Any) -> Any:
+        of_user, of_items = columns[: len(DTYPES)], columns[len(DTYPES) :]
+        pairs = zip(map(number, of_user), map(number, of_items), strict=True)
+        return {"scores": tf.add_n([tf.tanh(user * (1.0 + item) / 10) for user, item in pairs])}
+
+    names = [(side, dtype) for side in ("user", "item") for dtype in DTYPES]
+    takes = [tf.TensorSpec([None], dtype, f"{side}_{dtype}") for side, dtype in names]
+    report = exported_report(takes, score, user_features=["user_*"], late=True, warmup=[2])
+    assert {feature.name: feature.dtype for feature in report.features} == {
+        f"{side}_{dtype}": dtype for side, dtype in names
+    }
+    assert report.parity.identical
+    assert report.late.user_ops > 0

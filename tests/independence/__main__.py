@@ -10,8 +10,7 @@ import tensorflow as tf
 from ..models import RANKING
 from .cases import cases_of
 from .exported import Exported
-from .hammer import TOLERANCE, Tallies, hammer
-from .servers import VARIANTS, serve
+from .hammer import TOLERANCE, VARIANTS, Tallies, hammer, serve
 
 
 def main() -> None:

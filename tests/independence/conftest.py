@@ -15,7 +15,7 @@ from colcast.server import ServerProcess
 from ..models import RANKING
 from .cases import SIZES, Case, cases_of
 from .exported import Exported
-from .servers import VARIANTS, serve
+from .hammer import VARIANTS, serve
 
 # The worst case of every kind and the most common constructions take a minute of CPU, mostly for
 # exports.

@@ -38,8 +38,7 @@ from ..server.metrics_page import status
 from ..waiting import wait_until
 from .cases import Case, cases_of, with_wide_list
 from .exported import Exported, Outputs, difference
-from .hammer import METHOD, TOLERANCE
-from .servers import available, serve
+from .hammer import METHOD, TOLERANCE, available, serve
 from .test_deltas import KEY, Client, _items
 
 RELOADED, CHANGED = "masked_attention", "plain_functional"

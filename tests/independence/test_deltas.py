@@ -30,8 +30,7 @@ from ..waiting import wait_until
 from .cases import Case, cases_of, items_of
 from .conftest import ANSWERS
 from .exported import Exported, Outputs, difference
-from .hammer import METHOD, TOLERANCE, Tally, _rest
-from .servers import VARIANTS, serve
+from .hammer import METHOD, TOLERANCE, VARIANTS, Tally, _rest, serve
 
 DELTAS = 60 if ANSWERS else 12
 AT_ONCE = 3  # deltas that are published between two polls of the server

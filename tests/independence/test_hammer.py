@@ -16,8 +16,7 @@ from ..waiting import wait_until
 from .cases import Case, cases_of, with_wide_list
 from .conftest import ANSWERS, EACH, Models
 from .exported import Exported
-from .hammer import METHOD, Tally, busy, hammer
-from .servers import serve
+from .hammer import METHOD, Tally, busy, hammer, serve
 
 pytestmark = pytest.mark.timeout(3600 if ANSWERS else 900)
 

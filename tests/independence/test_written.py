@@ -21,8 +21,7 @@ from ..waiting import wait_until
 from .cases import cases_of
 from .conftest import ANSWERS, SHORT_SIZES
 from .exported import Exported, difference
-from .hammer import METHOD, THREADS, hammer
-from .servers import available, serve
+from .hammer import METHOD, THREADS, available, hammer, serve
 
 EACH = max(40, ANSWERS // (THREADS * 8))  # requests per thread
 FLAGS = [["--num_workers=4"], ["--num_workers=4", "--max_piece_milliseconds=0.02"]]

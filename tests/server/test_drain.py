@@ -1,4 +1,4 @@
-"""On SIGTERM health changes first, then requests are refused, then the process ends."""
+"""gRPC's health service; on SIGTERM it changes first, then requests are refused, then all ends."""
 
 import contextlib
 import http.client
@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+import pytest
 from colcast.server import ServerProcess
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -21,10 +22,12 @@ from ..models.impure import Gate
 from .inference_client import InferenceClient
 from .servers import one_port_server
 from .test_ports import STATUS, socket_to
-from .test_services import CHECKED
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+SERVICES = ("PredictionService", "ModelService")
+CHECKED = ("", *(f"tensorflow.serving.{one}" for one in SERVICES), "inference.GRPCInferenceService")
+UNKNOWN = "tensorflow.serving.NoSuchService"
 
 
 def test_health_turns_first_while_all_is_answered_and_a_second_signal_ends_it(
@@ -69,7 +72,7 @@ def watching(channel: grpc.Channel) -> Iterator[None]:
         return states
 
     health = health_pb2_grpc.HealthStub(channel)
-    services = [*CHECKED, "tensorflow.serving.NoSuchService"]
+    services = [*CHECKED, UNKNOWN]
     watches = [
         health.Watch(health_pb2.HealthCheckRequest(service=service), timeout=60)
         for service in services
@@ -172,3 +175,51 @@ def test_a_model_that_still_runs_at_the_end_is_named_and_the_status_is_1(
         assert server.stop() == 1
         assert "stopping: a model is still running after --drain_timeout_seconds" in server.log()
         assert call.code() == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.fixture
+def channel(server):
+    with grpc.insecure_channel(server.target) as channel:
+        yield channel
+
+
+@pytest.fixture
+def health(channel):
+    return health_pb2_grpc.HealthStub(channel)
+
+
+def asked(service: str = "") -> health_pb2.HealthCheckRequest:
+    return health_pb2.HealthCheckRequest(service=service)
+
+
+def test_checks_and_watches_are_answered_for_the_server_and_by_service(health):
+    for service in CHECKED:
+        assert health.Check(asked(service), timeout=120).status == SERVING
+        watch = health.Watch(asked(service), timeout=120)
+        assert next(watch).status == SERVING
+        watch.cancel()
+    statuses = health.List(health_pb2.HealthListRequest(), timeout=120).statuses
+    listed = {name: each.status for name, each in statuses.items()}
+    assert listed == dict.fromkeys(CHECKED, SERVING)
+
+
+def test_an_unknown_service_is_not_found_and_may_be_watched(health):
+    with pytest.raises(grpc.RpcError) as raised:
+        health.Check(asked(UNKNOWN), timeout=120)
+    assert raised.value.code() == grpc.StatusCode.NOT_FOUND
+    watch = health.Watch(asked(UNKNOWN), timeout=120)
+    assert next(watch).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert watch.is_active()
+    watch.cancel()
+
+
+@pytest.mark.parametrize(
+    ("method", "message"), [("Check", b"\x0a\x05abc"), ("Watch", b"\x0a\x02\xff\xfe")]
+)
+def test_bytes_that_are_no_message_end_the_call(channel, health, method, message):
+    call = channel.unary_stream(f"/grpc.health.v1.Health/{method}")(message, timeout=120)
+    with pytest.raises(grpc.RpcError) as raised:
+        next(call)
+    assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "malformed" in raised.value.details()
+    assert health.Check(asked(), timeout=120).status == SERVING

@@ -55,17 +55,11 @@ def maker(runs: list[Path]) -> Any:
     return make
 
 
-def test_it_is_made_once(tmp_path: Path):
+def test_it_is_made_once_for_its_settings(tmp_path: Path):
     runs: list[Path] = []
-    assert [cached(tmp_path / "m", ME, maker(runs)) for _ in range(2)] == [{"run": 1}] * 2
-    assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == "run 1"
-
-
-def test_other_settings_make_it_again(tmp_path: Path):
-    runs: list[Path] = []
-    for settings in ("16 wide", "32 wide"):
-        cached(tmp_path / "m", ME, maker(runs), settings)
-    assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == "run 2"
+    for settings, run in (("16 wide", 1), ("16 wide", 1), ("32 wide", 2)):
+        assert cached(tmp_path / "m", ME, maker(runs), settings) == {"run": run}
+        assert (tmp_path / "m" / "1" / "saved_model.pb").read_text() == f"run {run}"
 
 
 def test_a_run_that_fails_halfway_leaves_nothing_to_serve(tmp_path: Path):

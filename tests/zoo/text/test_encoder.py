@@ -9,7 +9,7 @@ from colcast.zoo.text import bert, encoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .reference import token_vectors, tokens
+from .conftest import token_vectors, tokens
 
 TEXTS = [
     "The dollar fell against the yen.",

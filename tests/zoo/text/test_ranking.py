@@ -6,7 +6,7 @@ from colcast.client import AsyncTextClient, TextClient
 from colcast.server import ServerProcess
 from colcast.zoo.text import reranker
 
-from .reference import token_vectors, tokens
+from .conftest import token_vectors, tokens
 
 QUERY = "cocoa prices fell in the second week of the month"
 TITLES = [
