@@ -1,6 +1,8 @@
 #include "serving_patches/expand_inputs.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 
 #include "absl/status/statusor.h"
@@ -9,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/cc/saved_model/util.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast {
 namespace {
@@ -19,6 +22,37 @@ using tensorflow::TensorProto;
 
 constexpr char kExpand[] = "TF_SERVING_EXPAND_USER_FEATURES";
 constexpr char kMaxExpandedBytes[] = "TF_SERVING_MAX_EXPANDED_BYTES";
+
+// A column sent as a TensorProto, which must outlive this object.
+class ProtoColumn final : public ColumnSource {
+ public:
+  explicit ProtoColumn(const TensorProto& proto) : proto_(&proto) {
+    for (const auto& dim : proto.tensor_shape().dim()) dims_.push_back(dim.size());
+  }
+
+  tensorflow::DataType dtype() const override { return proto_->dtype(); }
+  absl::Span<const int64_t> dims() const override { return dims_; }
+  double ExtraBytes(int64_t copies) const override {
+    double elements = 1;
+    for (const int64_t dim : dims_) elements *= dim;
+    double bytes = elements * static_cast<double>(ElementBytes(dtype()));
+    const auto sent = static_cast<double>(proto_->ByteSizeLong());
+    if (dtype() == tensorflow::DT_STRING) {
+      const int sent_strings = proto_->string_val_size();
+      const double repeated = std::max(0.0, elements - sent_strings);
+      bytes += sent;
+      if (sent_strings > 0) bytes += repeated * proto_->string_val(sent_strings - 1).size();
+    }
+    return std::max(0.0, bytes * copies - sent);
+  }
+  absl::Status BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const override {
+    return TensorFromProtoRepeated(*proto_, target, out);
+  }
+
+ private:
+  const TensorProto* proto_;
+  Dims dims_;
+};
 
 bool ExpansionIsOn() {
   static const bool on = [] {
@@ -100,9 +134,13 @@ absl::Status ExpandedInputValues(const tensorflow::SignatureDef& signature,
     }
   }
   ExpansionPlan plan;
-  std::vector<Tensor> feeds;
   absl::Status status = prepared->Plan(columns, unknown, &plan);
-  if (status.ok()) status = prepared->BuildFeeds(columns, plan, &feeds);
+  std::vector<Tensor> feeds(columns.size());
+  for (size_t i = 0; i < columns.size() && status.ok(); ++i) {
+    const bool as_sent = plan.actions[i] == InputAction::kPass || !prepared->inputs()[i].batched();
+    status = prepared->BuildRows(static_cast<int>(i), columns[i],
+                                 as_sent ? SignatureInputs::kAsSent : plan.rows, &feeds[i]);
+  }
   if (!status.ok()) return status;
   for (size_t i = 0; i < feeds.size(); ++i) {
     inputs.emplace_back(prepared->feed_names()[i], std::move(feeds[i]));

@@ -85,6 +85,23 @@ TEST(ExpandedInputValuesTest, ExpandsOneRowInputsAndDefaults) {
       (Values{{"bias:0", {100, 100, 100}}, {"item:0", {1, 2, 3}}, {"user:0", {405, 405, 405}}}));
 }
 
+TEST(ExpandedInputValuesTest, EveryCopyOfAStringCountsWithItsBytes) {
+  SignatureDef signature = Scoring();
+  (*signature.mutable_inputs())["user"].set_dtype(tensorflow::DT_STRING);
+  TensorProto name;
+  name.set_dtype(tensorflow::DT_STRING);
+  name.mutable_tensor_shape()->add_dim()->set_size(1);
+  name.add_string_val(std::string(20'000, 'u'));
+  NamedTensors inputs;
+  const Request request{{"user", name}, {"item", Column(std::vector<int64_t>(60'000))}};
+  const absl::Status status = Expanded(request, inputs, signature);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("input \"user\""));
+  const Request small{{"user", name}, {"item", Column({1, 2})}};
+  ASSERT_TRUE(Expanded(small, inputs, signature).ok());
+  EXPECT_EQ(inputs.back().second.flat<tensorflow::tstring>()(1), name.string_val(0));
+}
+
 TEST(ExpandedInputValuesTest, ARequestWithAllRowsIsUnchanged) {
   const Request request{
       {"user", Column({4, 5})}, {"item", Column({1, 2})}, {"bias", Column({0, 1})}};

@@ -66,30 +66,6 @@ absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shap
 
 }  // namespace
 
-ProtoColumn::ProtoColumn(const tensorflow::TensorProto& proto) : proto_(&proto) {
-  for (const auto& dim : proto.tensor_shape().dim()) dims_.push_back(dim.size());
-}
-
-double ProtoColumn::ExtraBytes(int64_t copies) const {
-  double elements = 1;
-  for (const int64_t dim : dims_) elements *= dim;
-  const bool strings = dtype() == tensorflow::DT_STRING;
-  double bytes = elements * static_cast<double>(ElementBytes(dtype()));
-  const auto sent = static_cast<double>(proto_->ByteSizeLong());
-  if (strings) {
-    const int sent_strings = proto_->string_val_size();
-    const double repeated = std::max(0.0, elements - sent_strings);
-    bytes += sent;
-    if (sent_strings > 0) bytes += repeated * proto_->string_val(sent_strings - 1).size();
-  }
-  return std::max(0.0, bytes * copies - sent);
-}
-
-absl::Status ProtoColumn::BuildTensor(const tensorflow::TensorShape& target,
-                                      tensorflow::Tensor* out) const {
-  return TensorFromProtoRepeated(*proto_, target, out);
-}
-
 absl::StatusOr<SignatureInputs> SignatureInputs::Create(const tensorflow::SignatureDef& signature,
                                                         const Limits& limits, bool as_sent) {
   using Entry = google::protobuf::Map<std::string, TensorInfo>::value_type;
@@ -162,18 +138,6 @@ absl::Status SignatureInputs::PlanShapes(
   if (!unfeedable_.ok()) return unfeedable_;
   if (absl::Status status = PlanExpansion(inputs_, shapes, plan); !status.ok()) return status;
   return CheckLimits(*plan, extra_bytes);
-}
-
-absl::Status SignatureInputs::BuildFeeds(Columns columns, const ExpansionPlan& plan,
-                                         std::vector<Tensor>* feeds) const {
-  feeds->resize(inputs_.size());
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const bool as_sent = plan.actions[i] == InputAction::kPass || !inputs_[i].batched();
-    absl::Status status =
-        BuildRows(static_cast<int>(i), columns[i], as_sent ? kAsSent : plan.rows, &(*feeds)[i]);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source, int64_t rows,

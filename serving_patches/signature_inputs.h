@@ -48,22 +48,6 @@ class ColumnSource {
                                    tensorflow::Tensor* out) const = 0;
 };
 
-// A column sent as a TensorProto, which must outlive this object.
-class ProtoColumn final : public ColumnSource {
- public:
-  explicit ProtoColumn(const tensorflow::TensorProto& proto);
-
-  tensorflow::DataType dtype() const override { return proto_->dtype(); }
-  absl::Span<const int64_t> dims() const override { return dims_; }
-  double ExtraBytes(int64_t copies) const override;
-  absl::Status BuildTensor(const tensorflow::TensorShape& target,
-                           tensorflow::Tensor* out) const override;
-
- private:
-  const tensorflow::TensorProto* proto_;
-  Dims dims_;
-};
-
 // Immutable after Create(); any number of threads may use it at once.
 class SignatureInputs {
  public:
@@ -118,15 +102,11 @@ class SignatureInputs {
   absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes,
                           absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
                           ExpansionPlan* plan) const;
-  // Sets `*feeds` to one tensor per input, by position, expanded as planned. Reuses tensors in
-  // `*feeds` unless their memory is shared. Returns INVALID_ARGUMENT, with the input's alias, for
-  // content that does not fit its shape; `*feeds` is then unspecified.
-  absl::Status BuildFeeds(Columns columns, const ExpansionPlan& plan,
-                          std::vector<tensorflow::Tensor>* feeds) const;
 
-  // Builds one input's tensor without a plan: from `source` or, if that is null, from the input's
-  // default. Repeats a single row to `rows`, unless `rows` is kAsSent. REQUIRES an input that
-  // Plan() would accept.
+  // Builds one input's tensor from `source` or, if that is null, from the input's default. Repeats
+  // a single row to `rows`, unless `rows` is kAsSent. Reuses the tensor's memory unless that is
+  // shared. Returns INVALID_ARGUMENT, with the input's alias, for content that does not fit its
+  // shape. REQUIRES an input that Plan() would accept.
   static constexpr int64_t kAsSent = -1;
   absl::Status BuildRows(int position, const ColumnSource* source, int64_t rows,
                          tensorflow::Tensor* feed) const;

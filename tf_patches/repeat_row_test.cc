@@ -215,18 +215,6 @@ TensorProto FloatProto(const std::vector<int64_t>& dims, const std::vector<float
   return proto;
 }
 
-TEST(TensorFromProtoTest, AShortListRepeatsItsLastValue) {
-  Tensor out;
-  ASSERT_TRUE(TensorFromProtoRepeated(FloatProto({1, 3}, {1, 2}), {2, 3}, &out).ok());
-  EXPECT_THAT(Values<float>(out), ElementsAre(1, 2, 2, 1, 2, 2));
-}
-
-TEST(TensorFromProtoTest, AnEmptyListIsZeros) {
-  Tensor out;
-  ASSERT_TRUE(TensorFromProtoRepeated(FloatProto({1}, {}), {2}, &out).ok());
-  EXPECT_THAT(Values<float>(out), ElementsAre(0, 0));
-}
-
 TEST(TensorFromProtoTest, TheTargetShapePassesAsItIs) {
   Tensor out;
   ASSERT_TRUE(TensorFromProtoRepeated(FloatProto({2}, {3, 4}), {2}, &out).ok());
@@ -258,10 +246,6 @@ TEST(TensorFromProtoTest, RefusesAShortListOfMoreThanTheMachinesMemory) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
 }
 
-TEST(TensorFromProtoTest, RefusesTwoRowsForThree) {
-  ExpectRefused(FloatProto({2}, {1, 2}), {3}, "2 rows");
-}
-
 TEST(TensorFromProtoTest, RefusesADtypeThatDoesNotExist) {
   TensorProto proto = FloatProto({1}, {1});
   proto.set_dtype(tensorflow::DT_INVALID);
@@ -276,13 +260,6 @@ TEST(TensorFromProtoTest, RefusesContentThatDoesNotFitItsShape) {
     proto.set_tensor_content(content);
     ExpectRefused(proto, {3, 2}, "its content does not decode");
   }
-}
-
-TEST(TensorFromProtoTest, RefusesStringContentThatDoesNotDecode) {
-  TensorProto proto = FloatProto({1}, {});
-  proto.set_dtype(tensorflow::DT_STRING);
-  proto.set_tensor_content("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff");
-  ExpectRefused(proto, {3}, "content");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // TensorFlow's.
 #include "server/wire/column.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +15,6 @@ namespace colcast {
 namespace {
 
 using std::string_literals::operator""s;
-using ::testing::HasSubstr;
 
 std::string Shape(const std::vector<int64_t>& dims) {
   std::string shape;
@@ -56,19 +54,6 @@ void ExpectElements(const std::string& tensor, const std::vector<T>& expected) {
   });
 }
 
-class Recorder final : public StringVisitor {
- public:
-  void Set(int64_t index, const Bytes& value) override {
-    EXPECT_EQ(index, static_cast<int64_t>(strings.size()));
-    strings.push_back(value.ToString());
-  }
-  void Repeat(int64_t begin, int64_t end) override {
-    EXPECT_EQ(begin, static_cast<int64_t>(strings.size()));
-    strings.resize(end, begin == 0 ? "" : strings.back());
-  }
-  std::vector<std::string> strings;
-};
-
 // Expects that the column cannot fill `count` elements, neither according to its sizes nor when
 // copied.
 void ExpectRefused(const std::string& tensor, int64_t count, const std::string& error) {
@@ -85,16 +70,6 @@ TEST(CopyValuesTest, ReadsManyVarintsOfMixedSizes) {
   for (int i = 0; i < 70; ++i) values.push_back(uint64_t{1} << i % 64);
   for (int i = 0; i < 70; ++i) values.push_back(i);
   ExpectElements<uint64_t>(TensorOf(DT_UINT64, 140, BytesField(17, Varints(values))), values);
-}
-
-TEST(CopyValuesTest, AShortListRepeatsItsLastValue) {
-  ExpectElements<int64_t>(TensorOf(DT_INT64, 5, BytesField(10, Varints({1, 2}))), {1, 2, 2, 2, 2});
-  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 3, VarintField(11, 1)), {1, 1, 1});
-}
-
-TEST(CopyValuesTest, TensorContentIsCopied) {
-  ExpectElements<int32_t>(TensorOf(DT_INT32, 2, BytesField(4, Raw<int32_t>({7, -8}))), {7, -8});
-  ExpectElements<uint8_t>(TensorOf(DT_BOOL, 2, BytesField(4, "\x01\x00"s)), {1, 0});
 }
 
 // Found by the fuzz target.
@@ -177,20 +152,6 @@ TEST(CheckValuesTest, BoundsMemoryTakenByRepetition) {
   });
 }
 
-TEST(ElementCountTest, MultipliesTheDimensions) {
-  const auto expect = [](const std::vector<int64_t>& dims, int64_t expected) {
-    WithColumn(Shape(dims), [&](const Column& column) {
-      int64_t count = -1;
-      EXPECT_TRUE(ElementCount(column, &count).ok());
-      EXPECT_EQ(count, expected);
-    });
-  };
-  expect({}, 1);
-  expect({3, 4}, 12);
-  expect({3, 0, 4}, 0);
-  expect({0, int64_t{1} << 62, int64_t{1} << 62}, 0);
-}
-
 TEST(ElementCountTest, RefusesInvalidShapes) {
   const auto expect = [](const std::string& tensor, const std::string& error) {
     WithColumn(tensor, [&](const Column& column) {
@@ -210,11 +171,11 @@ TEST(ElementCountTest, RefusesInvalidShapes) {
 TEST(VisitStringsTest, RefusesInconsistentTensorContent) {
   const auto expect = [](const std::string& content, const std::string& error) {
     WithColumn(TensorOf(DT_STRING, 2, BytesField(4, content)), [&](const Column& column) {
-      Recorder recorder;
-      const Status status = VisitStrings(column, 2, &recorder);
+      std::vector<Bytes> strings;
+      const Status status = AddStrings(column, 2, &strings);
       EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
       EXPECT_EQ(status.message, error);
-      EXPECT_TRUE(recorder.strings.empty());
+      EXPECT_TRUE(strings.empty());
     });
   };
   expect("\x00"s, "input \"x\": tensor_content of 1 bytes cannot hold 2 strings");
@@ -231,24 +192,17 @@ TEST(VisitStringsTest, RefusesInconsistentTensorContent) {
          "2");
 }
 
-TEST(VisitStringsTest, ReadsStoredStrings) {
+TEST(VisitStringsTest, ReadsStoredStringsAndRepeatsTheLast) {
   Column column;
   column.dtype = DT_STRING;
+  column.dims = {4};
   for (const std::string_view value : {"a", "", "bcd"}) column.values.AddString(value);
-  Recorder recorder;
-  ASSERT_TRUE(VisitStrings(column, 4, &recorder).ok());
-  EXPECT_EQ(recorder.strings, (std::vector<std::string>{"a", "", "bcd", "bcd"}));
+  EXPECT_EQ(StringsOf(column), (std::vector<std::string>{"a", "", "bcd", "bcd"}));
   EXPECT_EQ(RepeatedStringBytes(column, 5), 6);
-  EXPECT_FALSE(VisitStrings(column, 2, &recorder).ok());
-}
-
-TEST(VisitStringsTest, RefusesExcessStrings) {
-  WithColumn(TensorOf(DT_STRING, 1, BytesField(8, "a") + BytesField(8, "b")),
-             [](const Column& column) {
-               Recorder recorder;
-               EXPECT_EQ(VisitStrings(column, 1, &recorder).message,
-                         "input \"x\": 2 values were sent, but shape [1] has 1 elements");
-             });
+  column.dims = {2};
+  std::vector<Bytes> strings;
+  EXPECT_EQ(AddStrings(column, 2, &strings).message,
+            "input \"\": 3 values were sent, but shape [2] has 2 elements");
 }
 
 }  // namespace
