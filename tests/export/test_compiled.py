@@ -140,7 +140,7 @@ def test_a_number_of_steps_is_not_drawn_large(
         return columnar(probe, rows)
 
     monkeypatch.setattr(BothSignatures, "columnar", watched)
-    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.005)
     counting = loop(tf.int64, lambda at, n: at < n, lambda at, _: at + 1)
     assert exported_report(*counting, **LATE).late is not None
     assert 1 <= max(steps) < 1 << 15
@@ -167,8 +167,9 @@ def test_small_values_that_the_model_cannot_take_are_left_out(
 ) -> None:
     """With numbers below one, the loop never ends, so the export must not generate such numbers."""
     monkeypatch.setattr(_probe, "_FIRST_RUN_SECONDS", 2)
-    monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.5)
-    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.05)
+    monkeypatch.setattr(_probe, "_RUN_SECONDS", 0.2)
+    monkeypatch.setattr(_both_signatures, "_RUN_SECONDS", 0.2)
+    monkeypatch.setattr(_both_signatures, "_READILY_SECONDS", 0.005)
     growing = lambda at, n: at + tf.round(n)  # noqa: E731
     small = loop(tf.float32, lambda at, _: at < 3, growing, tf.reduce_min)
     report = exported_report(*small, **LATE)
