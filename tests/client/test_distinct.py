@@ -76,40 +76,6 @@ def test_rows_picked_by_the_index_are_those_that_came(columns: list[Column]):
     assert found.saved > 0
 
 
-def lists(*rows: list[int]) -> Column:
-    width = max(map(len, rows))
-    padded = [[*row, *[0] * (width - len(row))] for row in rows]
-    return Column(np.array(padded), np.array(list(map(len, rows))))
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        Column(np.array([0.0, -0.0], np.float32)),
-        Column(np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)),
-        Column(np.array([b"", b"\0"], object)),
-        Column(np.array([b"a\0", b"a"], object)),
-        Column(np.array([True, False])),
-        lists([0], []),
-        lists([1, 0], [1]),
-    ],
-    ids=str,
-)
-def test_other_bits_are_another_row(column: Column):
-    rows = np.arange(100) % 2
-    wide = Column(np.zeros((100, 9)))  # makes a row large, so that distinct rows are worth an index
-    found = distinct_rows([column.take(rows), wide])
-    assert found is not None
-    assert found.rows.tolist() == rows.tolist()
-    assert bits(found.columns[0]) == bits(column)
-
-
-def test_nan_of_the_same_bits_is_one_row():
-    found = distinct_rows([Column(np.full((50, 3), np.nan))])
-    assert found is not None
-    assert found.columns[0].rows == 1
-
-
 def test_rows_stand_in_the_order_in_which_they_came():
     words = Column(np.array([b"b" * 20, b"a" * 20, b"b" * 20, b"c" * 20] * 9, object))
     found = distinct_rows([words])
