@@ -125,33 +125,25 @@ Status Check(const std::string& record, const TestFile& file) {
   return CheckFeatures(ReadModelFeatures(json), "item", read->features());
 }
 
-TEST(ModelFeaturesTest, TakesATableOfTheModelsFeatures) {
+TEST(ModelFeaturesTest, MustBeThoseOfTheTable) {
   const TestFile file = MakeTestTable({1});
-  const Status status = Check(RecordOf(file.metadata.at("features")), file);
-  EXPECT_TRUE(status.ok()) << status.message;
-}
-
-TEST(ModelFeaturesTest, RefusesAnotherDefaultByName) {
-  const TestFile file = MakeTestTable({1});
-  std::string features = file.metadata.at("features");
-  features.replace(features.find("[0.5]"), 5, "[0.6]");
-  const Status status = Check(RecordOf(features), file);
-  EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message, HasSubstr("\"price\" has a different default"));
-}
-
-TEST(ModelFeaturesTest, RefusesFeaturesThatOnlyOneHas) {
-  const TestFile file = MakeTestTable({1});
-  std::string features = file.metadata.at("features");
-  features.replace(features.find("price"), 5, "prize");
-  EXPECT_THAT(Check(RecordOf(features), file).message, HasSubstr("has no feature \"prize\""));
-  features = file.metadata.at("features");
-  features = features.substr(0, features.rfind(",{")) + "]";
-  EXPECT_THAT(Check(RecordOf(features), file).message, HasSubstr("has a feature \"words\""));
-}
-
-TEST(ModelFeaturesTest, RefusesAModelWithoutTheDomain) {
-  EXPECT_THAT(Check("{}", MakeTestTable({1})).message, HasSubstr("no feature of the domain"));
+  const std::string features = file.metadata.at("features");
+  const Status same = Check(RecordOf(features), file);
+  EXPECT_TRUE(same.ok()) << same.message;
+  std::string other = features, renamed = features;
+  other.replace(other.find("[0.5]"), 5, "[0.6]");
+  renamed.replace(renamed.find("price"), 5, "prize");
+  const std::pair<std::string, const char*> kCases[] = {
+      {RecordOf(other), "\"price\" has a different default"},
+      {RecordOf(renamed), "has no feature \"prize\""},
+      {RecordOf(features.substr(0, features.rfind(",{")) + "]"), "has a feature \"words\""},
+      {"{}", "no feature of the domain"},
+  };
+  for (const auto& [record, error] : kCases) {
+    const Status status = Check(record, file);
+    EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message, HasSubstr(error));
+  }
 }
 
 }  // namespace

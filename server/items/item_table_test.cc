@@ -61,24 +61,14 @@ TEST(ItemTableTest, FindsTextKeys) {
   EXPECT_THAT(numbers, ElementsAre(2, 1, ItemTable::kUnknown));
 }
 
-TEST(ItemTableTest, AnUnknownKeyHasTheDefaults) {
-  const auto table = TableOf(MakeTestTable({1}));
-  EXPECT_EQ(NameAt(*table, ItemTable::kUnknown), "?");
-  EXPECT_EQ(table->without_default(), "");
-}
-
-TEST(ItemTableTest, WithoutADefaultAnUnknownKeyHasNothing) {
+TEST(ItemTableTest, AnUnknownKeyHasTheDefaultsOfFeaturesThatHaveOne) {
   TestFile file = MakeTestTable({1});
+  EXPECT_EQ(NameAt(*TableOf(file), ItemTable::kUnknown), "?");
+  EXPECT_EQ(TableOf(file)->without_default(), "");
   std::string& features = file.metadata["features"];
   features.replace(features.find("[\"?\"]"), 5, "null");
   EXPECT_EQ(NameAt(*TableOf(file), ItemTable::kUnknown), "");
-}
-
-TEST(ItemTableTest, SaysWhichFeatureHasNoDefault) {
-  TestFile file = MakeTestTable({1});
-  std::string& features = file.metadata["features"];
-  features.replace(features.find("[0.5]"), 5, "null");
-  EXPECT_EQ(TableOf(file)->without_default(), "price");
+  EXPECT_EQ(TableOf(file)->without_default(), "name");
 }
 
 TEST(ItemTableTest, DeltasReplaceAddAndDelete) {

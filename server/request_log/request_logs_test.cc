@@ -30,16 +30,7 @@ PredictionLog LogOf(const LoggedCall& call) {
   return log;
 }
 
-TEST(PredictionLogTest, SaysWhoAnsweredAndWhen) {
-  const PredictionLog log = LogOf({"Predict", "movies", 7, "columnar", {}, {}});
-  EXPECT_EQ(log.log_metadata().model_spec().name(), "movies");
-  EXPECT_EQ(log.log_metadata().model_spec().version().value(), 7);
-  EXPECT_EQ(log.log_metadata().model_spec().signature_name(), "columnar");
-  EXPECT_EQ(log.log_metadata().sampling_config().sampling_rate(), 0.5);
-  EXPECT_EQ(log.log_metadata().timestamp_secs(), 1'700'000'000);
-}
-
-TEST(PredictionLogTest, HoldsRequestAndResponseOfEachApi) {
+TEST(PredictionLogTest, HoldsRequestAndResponseAndWhoAnsweredWhen) {
   tensorflow::serving::PredictRequest request;
   request.mutable_model_spec()->set_name(std::string(300, 'm'));
   tensorflow::serving::PredictResponse response;
@@ -48,7 +39,12 @@ TEST(PredictionLogTest, HoldsRequestAndResponseOfEachApi) {
   // A message may arrive in slices.
   const Slice slices[] = {{reinterpret_cast<const uint8_t*>(sent.data()), 5},
                           {reinterpret_cast<const uint8_t*>(sent.data()) + 5, sent.size() - 5}};
-  const PredictionLog log = LogOf({"Predict", "m", 1, "s", Bytes(slices, 2), Bytes(answered)});
+  const PredictionLog log = LogOf({"Predict", "m", 7, "s", Bytes(slices, 2), Bytes(answered)});
+  EXPECT_EQ(log.log_metadata().model_spec().name(), "m");
+  EXPECT_EQ(log.log_metadata().model_spec().version().value(), 7);
+  EXPECT_EQ(log.log_metadata().model_spec().signature_name(), "s");
+  EXPECT_EQ(log.log_metadata().sampling_config().sampling_rate(), 0.5);
+  EXPECT_EQ(log.log_metadata().timestamp_secs(), 1'700'000'000);
   EXPECT_EQ(log.predict_log().request().SerializeAsString(), sent);
   EXPECT_EQ(log.predict_log().response().SerializeAsString(), answered);
   EXPECT_TRUE(LogOf({"Classify", "m", 1, "s", {}, {}}).has_classify_log());
@@ -95,18 +91,12 @@ class LogFileTest : public testing::Test {
       testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(LogFileTest, RecordsAreThereAsSoonAsTheyAreWritten) {
-  LogFile log(prefix("log"), 1000);
-  EXPECT_THAT(Files(), IsEmpty());
-  EXPECT_TRUE(log.Write("one").ok());
-  EXPECT_THAT(Records(), ElementsAre(Strings{"one"}));
-  EXPECT_TRUE(log.Write("").ok());
-  EXPECT_THAT(Records(), ElementsAre(Strings{"one", ""}));
-}
-
-TEST_F(LogFileTest, NamesAreThePrefixTheTimeAndANumber) {
+TEST_F(LogFileTest, RecordsAreWrittenImmediatelyToFilesNamedByPrefixTimeAndNumber) {
   LogFile one(prefix("log"), 1000), two(prefix("log"), 1000);
+  EXPECT_THAT(Files(), IsEmpty());
   EXPECT_TRUE(one.Write("one").ok());
+  EXPECT_TRUE(one.Write("").ok());
+  EXPECT_THAT(Records(), ElementsAre(Strings{"one", ""}));
   EXPECT_TRUE(two.Write("two").ok());
   const std::string pattern = prefix("log") + "-[0-9]{8}T[0-9]{6}Z-000[01]\\.tfrecord";
   EXPECT_THAT(Files(), ElementsAre(MatchesRegex(pattern), MatchesRegex(pattern)));
@@ -144,40 +134,25 @@ TEST_F(LogFileTest, AFolderThatIsNotThereIsNamedAndTriedAgain) {
   EXPECT_TRUE(log.Write("kept").ok());
 }
 
-// Limits files to 40 bytes, like a disk that is full.
-class FullDisk {
- public:
-  FullDisk() {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = 40;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_;
-};
-
-TEST_F(LogFileTest, AFileWhoseFirstRecordDoesNotFitDoesNotStay) {
-  LogFile log(prefix("log"), 1 << 20);
-  {
-    const FullDisk full;
-    for (int i = 0; i < 3; ++i) EXPECT_FALSE(log.Write(std::string(100, 'x')).ok());
-  }
-  EXPECT_THAT(Files(), IsEmpty());
-  EXPECT_TRUE(log.Write("kept").ok());
+// Writes 100 bytes while files are limited to 40, as if the disk were full.
+Status WriteToFullDisk(LogFile* log) {
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit limit = before;
+  limit.rlim_cur = 40;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  Status status = log->Write(std::string(100, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  return status;
 }
 
-TEST_F(LogFileTest, ARecordThatDoesNotFitOnTheDiskLeavesNoPart) {
+TEST_F(LogFileTest, ARecordThatDoesNotFitOnTheDiskLeavesNoPartAndNoEmptyFile) {
   LogFile log(prefix("log"), 1 << 20);
+  EXPECT_FALSE(WriteToFullDisk(&log).ok());
+  EXPECT_THAT(Files(), IsEmpty());
   EXPECT_TRUE(log.Write("kept").ok());
-  Status status;
-  {
-    const FullDisk full;
-    status = log.Write(std::string(100, 'x'));
-  }
+  const Status status = WriteToFullDisk(&log);
   EXPECT_EQ(status.code, StatusCode::kUnavailable);
   EXPECT_THAT(status.message, HasSubstr("cannot be written: File too large"));
   EXPECT_THAT(Records(), ElementsAre(Strings{"kept"}));
@@ -224,16 +199,17 @@ TEST_F(RequestLogsTest, NothingIsLoggedUnasked) {
   EXPECT_THAT(Files(), IsEmpty());
 }
 
-TEST_F(RequestLogsTest, AModelsSampleIsWrittenByTheEnd) {
+TEST_F(RequestLogsTest, AModelsSampleIsWrittenByTheEndToAFileThatModelsMayShare) {
   {
     RequestLogs logs({});
-    logs.Configure({{"a", {1, prefix("a")}}, {"b", {1, prefix("b")}}});
+    logs.Configure({{"a", {1, prefix("a")}}, {"b", {1, prefix("bc")}}, {"c", {1, prefix("bc")}}});
     EXPECT_EQ(Send(&logs, "a", 2), 2);
     EXPECT_EQ(Send(&logs, "b", 1), 1);
-    EXPECT_EQ(Send(&logs, "c", 1), 0);
+    EXPECT_EQ(Send(&logs, "c", 1), 1);
+    EXPECT_EQ(Send(&logs, "d", 1), 0);
   }
   EXPECT_THAT(Logged("a-"), ElementsAre("a", "a"));
-  EXPECT_THAT(Logged("b-"), ElementsAre("b"));
+  EXPECT_THAT(Logged("bc-"), ElementsAre("b", "c"));
 }
 
 TEST_F(RequestLogsTest, TheRateIsAProbability) {
@@ -242,16 +218,6 @@ TEST_F(RequestLogsTest, TheRateIsAProbability) {
   int drawn = 0;
   for (int i = 0; i < 20'000; ++i) drawn += logs.Sample("a") != nullptr;
   EXPECT_NEAR(drawn, 5000, 400);  // 6.5 standard deviations
-}
-
-TEST_F(RequestLogsTest, ModelsMayShareAPrefixAndItsFile) {
-  {
-    RequestLogs logs({});
-    logs.Configure({{"a", {1, prefix("both")}}, {"b", {1, prefix("both")}}});
-    Send(&logs, "a", 1);
-    Send(&logs, "b", 1);
-  }
-  EXPECT_THAT(Logged("both-"), ElementsAre("a", "b"));
 }
 
 TEST_F(RequestLogsTest, ANewConfigurationCountsFromNowOnInTheSameFile) {

@@ -220,12 +220,6 @@ class ExamplesReader final : public ExampleReader {
   ExamplesReader(int64_t max_examples, RequestMemory* memory, CountedBytes* bytes)
       : ExampleReader(memory, 1), max_examples_(max_examples), bytes_(bytes) {}
 
-  // The error of the list itself. status() has the error of the first malformed Example.
-  Status CheckList() const {
-    if (!is_list_) return status();
-    return count() > 0 ? OkStatus() : InvalidArgument("\"examples\" is an empty list");
-  }
-
   // Call after reading.
   std::vector<Bytes> Examples() const {
     std::vector<Bytes> examples;
@@ -246,8 +240,14 @@ class ExamplesReader final : public ExampleReader {
       return Stop(TooManyRows("\"examples\"", max_examples_));
     }
     if (depth() > 0) return ExampleReader::OnValue(value);
-    is_list_ = value.kind == JsonValue::Kind::kList;
-    if (!is_list_) FailAt("\"examples\" is ", value, ", expected a list of objects");
+    if (value.kind != JsonValue::Kind::kList) {
+      FailAt("\"examples\" is ", value, ", expected a list of objects");
+    }
+  }
+
+  void OnEnd(size_t count) override {
+    if (depth() > 0) return ExampleReader::OnEnd(count);
+    if (count == 0) Fail(InvalidArgument("\"examples\" is an empty list"));
   }
 
   void Keep(const tensorflow::Example& example) override {
@@ -257,7 +257,6 @@ class ExamplesReader final : public ExampleReader {
 
   const int64_t max_examples_;
   CountedBytes* const bytes_;
-  bool is_list_ = false;
   int64_t examples_ = 0;  // number of examples that have begun
   std::vector<size_t> ends_;
 };
@@ -272,10 +271,9 @@ class BodyReader final : public MembersReader {
 
   Status Finish(std::vector<Bytes>* examples) const {
     if (!examples_given_) return InvalidArgument("Missing 'examples' key");
-    if (Status status = examples_.CheckList(); !status.ok()) return status;
-    if (!context_.status().ok()) return context_.status();
-    if (examples_.status().ok()) *examples = examples_.Examples();
-    return examples_.status();
+    if (!examples_.status().ok()) return examples_.status();
+    *examples = examples_.Examples();
+    return context_.status();
   }
 
  private:

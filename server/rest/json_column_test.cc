@@ -21,7 +21,7 @@ class Parsed final : private ValueReader {
     status_ = ReadJson(text, nullptr, this);
     if (status_.ok()) status_ = ValueReader::status();
     if (status_.ok()) {
-      column_.MoveTo(static_cast<int64_t>(count()), &content_, request_.AddColumn("x"));
+      column_.MoveTo(rows_, &content_, request_.AddColumn("x"));
     }
   }
 
@@ -35,7 +35,10 @@ class Parsed final : private ValueReader {
     if (column_.done()) Finish();
   }
   void OnEnd(size_t count) override {
-    if (depth() == 0) return;
+    if (depth() == 0) {
+      rows_ = static_cast<int64_t>(count);
+      return;
+    }
     column_.End(count);
     if (column_.done()) Finish();
   }
@@ -45,6 +48,7 @@ class Parsed final : private ValueReader {
 
   JsonColumn column_;
   CountedBytes content_;
+  int64_t rows_ = 0;
   DecodedRequest request_;
   Status status_;
 };

@@ -70,13 +70,10 @@ class ValueReader {
   }
   void End(size_t count) {
     --depth_;
-    if (depth_ == 0) count_ = count;
     if (!failed_) return OnEnd(count);
     if (culprit_open_ && depth_ == culprit_depth_) Complete(count);
   }
 
-  // The number of elements in a list or object that has ended.
-  size_t count() const { return count_; }
   const Status& status() const { return status_; }
   // Whether a limit was exceeded, so that the rest of the text need not be read.
   bool stopped() const { return stopped_; }
@@ -122,7 +119,6 @@ class ValueReader {
   }
 
   size_t depth_ = 0;
-  size_t count_ = 0;
   bool failed_ = false;
   bool stopped_ = false;
   Status status_;

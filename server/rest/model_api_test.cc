@@ -52,43 +52,48 @@ TEST(MetadataAnswersTest, EachVersionsAnswerIsWrittenOnce) {
 
 using std::string_literals::operator""s;
 
-RestCall Parse(std::string_view method, std::string_view target) {
+// "METHOD NAME version=V label=L", or the error.
+std::string Parse(std::string_view http_method, std::string_view target) {
+  constexpr const char* kMethods[] = {"status", "metadata", "predict", "classify", "regress"};
   RestCall call;
-  const Status status = ParseRestPath(method, target, &call);
-  EXPECT_TRUE(status.ok()) << status.message;
-  return call;
+  const Status status = ParseRestPath(http_method, target, &call);
+  if (!status.ok()) return status.message;
+  std::string text = kMethods[static_cast<int>(call.method)] + " "s + call.model.name;
+  if (call.model.version) text += " version=" + std::to_string(*call.model.version);
+  if (call.model.version_label) text += " label=" + *call.model.version_label;
+  return text;
 }
 
-TEST(RestPath, ModelsVersionsAndLabels) {
-  const RestCall latest = Parse("POST", "/v1/models/m:predict");
-  EXPECT_EQ(latest.method, RestMethod::kPredict);
-  EXPECT_EQ(latest.model.name, "m");
-  EXPECT_FALSE(latest.model.version || latest.model.version_label);
-  EXPECT_EQ(Parse("POST", "/v1/models/m/versions/12:classify").model.version, 12);
-  EXPECT_EQ(Parse("POST", "/v1/models/m/labels/canary:regress").model.version_label, "canary");
-  EXPECT_EQ(Parse("GET", "/v1/models/m/versions/007").model.version, 7);
-}
-
-TEST(RestPath, StatusAndMetadata) {
-  EXPECT_EQ(Parse("GET", "/v1/models/m").method, RestMethod::kStatus);
-  EXPECT_EQ(Parse("GET", "/v1/models/m/metadata").method, RestMethod::kMetadata);
-  EXPECT_EQ(Parse("GET", "/v1/models/m/labels/stable/metadata").model.version_label, "stable");
-  EXPECT_EQ(Parse("GET", "/v1/models/metadata").model.name, "metadata");
-}
-
-TEST(RestPath, OnlyNamesAreCaseSensitive) {
-  EXPECT_EQ(Parse("GET", "/V1/Models/M/Versions/1").model.name, "M");
-}
-
-TEST(RestPath, NamesAreDecodedOnce) {
-  EXPECT_EQ(Parse("GET", "/v1/models/..%2f..%2Fetc%2fpasswd").model.name, "../../etc/passwd");
-  EXPECT_EQ(Parse("GET", "/v1/models/..").model.name, "..");
-  EXPECT_EQ(Parse("GET", "/v1/models/a%00b").model.name, "a\0b"s);
-  EXPECT_EQ(Parse("GET", "/v1/models/%252f").model.name, "%2f");
-  EXPECT_EQ(Parse("GET", "/v1/models/100%").model.name, "100%");
-  EXPECT_EQ(Parse("GET", "/v1/models/%zz%4").model.name, "%zz%4");
-  EXPECT_EQ(Parse("POST", "/v1/models/a%3Ab:predict").model.name, "a:b");
-  EXPECT_EQ(Parse("GET", "/v1/models/" + std::string(10000, 'x')).model.name.size(), 10000);
+TEST(RestPath, NamesMethodModelAndVersion) {
+  const struct {
+    const char* http_method;
+    const char* target;
+    std::string expected;
+  } kCases[] = {
+      {"POST", "/v1/models/m:predict", "predict m"},
+      {"POST", "/v1/models/m/versions/12:classify", "classify m version=12"},
+      {"POST", "/v1/models/m/labels/canary:regress", "regress m label=canary"},
+      {"POST", "/v1/models/a%3Ab:predict", "predict a:b"},
+      {"GET", "/v1/models/m", "status m"},
+      {"GET", "/v1/models/m/versions/007", "status m version=7"},
+      {"GET", "/v1/models/m/metadata", "metadata m"},
+      {"GET", "/v1/models/m/labels/stable/metadata", "metadata m label=stable"},
+      {"GET", "/v1/models/metadata", "status metadata"},
+      {"GET", "/V1/Models/M/Versions/1", "status M version=1"},
+      // Names are decoded once.
+      {"GET", "/v1/models/..%2f..%2Fetc%2fpasswd", "status ../../etc/passwd"},
+      {"GET", "/v1/models/..", "status .."},
+      {"GET", "/v1/models/a%00b", "status a\0b"s},
+      {"GET", "/v1/models/%252f", "status %2f"},
+      {"GET", "/v1/models/100%", "status 100%"},
+      {"GET", "/v1/models/%zz%4", "status %zz%4"},
+      {"GET", "/v1/models", "Missing model name in request."},
+      {"GET", "/v1/models/m/versions/9223372036854775808",
+       "Failed to convert version: 9223372036854775808 to numeric."},
+  };
+  for (const auto& [http_method, target, expected] : kCases) {
+    EXPECT_EQ(Parse(http_method, target), expected) << target;
+  }
 }
 
 TEST(RestPath, OtherPathsAreMalformed) {
@@ -122,13 +127,6 @@ TEST(RestPath, OtherPathsAreMalformed) {
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument) << target;
     EXPECT_EQ(status.message, "Malformed request: "s + method + " " + target);
   }
-}
-
-TEST(RestPath, MissingAndTooLargePartsAreNamed) {
-  RestCall call;
-  EXPECT_EQ(ParseRestPath("GET", "/v1/models", &call).message, "Missing model name in request.");
-  EXPECT_EQ(ParseRestPath("GET", "/v1/models/m/versions/9223372036854775808", &call).message,
-            "Failed to convert version: 9223372036854775808 to numeric.");
 }
 
 TEST(RestPath, TheOpenInferenceProtocolIsServedOverGrpcOnly) {

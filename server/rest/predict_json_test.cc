@@ -242,15 +242,6 @@ TEST(ReadInputs, AnObjectWithOnlyB64IsAValue) {
   }
 }
 
-TEST(SignatureName, IsAStringOrAbsent) {
-  EXPECT_EQ(Parsed(R"({"inputs": 1})", OneInput(DT_INT64)).json.signature_name(), "");
-  EXPECT_EQ(
-      Parsed(R"({"signature_name": "s", "inputs": 1})", OneInput(DT_INT64)).json.signature_name(),
-      "s");
-  EXPECT_EQ(Parsed(R"({"signature_name": 5, "inputs": 1})", OneInput(DT_INT64)).ToString(),
-            "\"signature_name\" is the number 5, expected a string");
-}
-
 TEST(SignatureName, MayFollowTheInputs) {
   const Parsed parsed(R"({"inputs": [1, 2], "signature_name": "s"})", OneInput(DT_INT64));
   EXPECT_EQ(parsed.ToString(), "columns x:DT_INT64[2]=1;2;");
