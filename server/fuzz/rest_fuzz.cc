@@ -132,8 +132,7 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
 
 void RunExamples(const std::string& text) {
   ExamplesJson parsed(nullptr);
-  Status status = parsed.Read(text, INT64_MAX);
-  if (status.ok()) status = parsed.examples_status();
+  const Status status = parsed.Read(text, INT64_MAX);
   if (!status.ok()) return CheckRefusal(status);
   const ExampleInput& input = parsed.input();
   tensorflow::Example example;

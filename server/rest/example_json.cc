@@ -301,8 +301,7 @@ Status ExamplesJson::Read(std::string_view text, int64_t max_examples) {
   if (!reader.status().ok()) return reader.status();
   if (!reader.signature_name().status().ok()) return reader.signature_name().status();
   signature_name_ = reader.signature_name().text();
-  examples_status_ = reader.Finish(&input_.examples);
-  return OkStatus();
+  return reader.Finish(&input_.examples);
 }
 
 }  // namespace colcast::http

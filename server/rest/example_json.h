@@ -23,10 +23,9 @@ class ExamplesJson {
   // earlier call read; see ReadJson(). A feature is a value or a list of values of one kind: whole
   // numbers, true and false are int64, other numbers float, strings and {"b64": ...} bytes.
   // INVALID_ARGUMENT names the example, the feature and the value. Returns RESOURCE_EXHAUSTED for
-  // more than `max_examples`. A syntax error takes precedence over one in the signature's name;
-  // errors in the examples are in examples_status().
+  // more than `max_examples`. A syntax error takes precedence over one in the signature's name, and
+  // that over errors in the examples.
   Status Read(std::string_view text, int64_t max_examples);
-  const Status& examples_status() const { return examples_status_; }
 
   // Empty if the body has none.
   const std::string& signature_name() const { return signature_name_; }
@@ -36,7 +35,6 @@ class ExamplesJson {
   RequestMemory* const memory_;
   CountedBytes bytes_;
   std::string signature_name_;
-  Status examples_status_;
   ExampleInput input_;
 };
 

@@ -18,7 +18,6 @@ using testing::IsEmpty;
 struct Parsed {
   explicit Parsed(const std::string& text, int64_t max_examples = 100) {
     status = json.Read(text, max_examples);
-    if (status.ok()) status = json.examples_status();
   }
 
   ExamplesJson json{nullptr};

@@ -93,8 +93,6 @@ class JsonCodec : public Base {
                        const inference::Servable& servable) = 0;
   // The signature named in the body, as far as it was read; empty if there is none.
   virtual const std::string& signature_name() const = 0;
-  // Call after Parse().
-  virtual Status Finish(const inference::Servable& servable) = 0;
 
   const std::shared_ptr<Exchange> http_;
   Response response_;
@@ -125,7 +123,7 @@ class JsonCodec : public Base {
     const std::string_view text = is_compressed() ? inflated.Text() : body_.Text();
     Status parsed = Parse(text, call->backend().calls.max_request_rows, call->found());
     call->SetSignature(signature_name());
-    return parsed.ok() ? Finish(call->found()) : parsed;
+    return parsed;
   }
 
   const ModelSpec model_;
@@ -169,15 +167,12 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
       *signature = &with_keys_;
       return OkStatus();
     };
-    return json_.Read(text, max_rows, find);
+    Status status = json_.Read(text, max_rows, find);
+    request().model_spec.name = servable.name();
+    request().model_spec.signature_name = signature_name();
+    return status;
   }
   const std::string& signature_name() const override { return json_.signature_name(); }
-  Status Finish(const inference::Servable& servable) override {
-    ModelSpec& spec = request().model_spec;
-    spec.name = servable.name();
-    spec.signature_name = signature_name();
-    return OkStatus();
-  }
 
   tensorflow::SignatureDef with_keys_;
   PredictJson json_;
@@ -202,18 +197,17 @@ class JsonExamples final : public JsonCodec<api::ExamplesCodec> {
   }
 
  private:
-  Status Parse(std::string_view text, int64_t max_rows, const inference::Servable&) override {
-    return examples_.Read(text, max_rows);
-  }
-  const std::string& signature_name() const override { return examples_.signature_name(); }
-  Status Finish(const inference::Servable& servable) override {
+  Status Parse(std::string_view text, int64_t max_rows,
+               const inference::Servable& servable) override {
+    Status status = examples_.Read(text, max_rows);
     tensorflow::serving::ModelSpec spec;
     spec.set_name(servable.name());
     spec.set_signature_name(signature_name());
     tasks_ = inference::OneTask(
         spec, classifies_ ? inference::kClassifyMethodName : inference::kRegressMethodName);
-    return examples_.examples_status();
+    return status;
   }
+  const std::string& signature_name() const override { return examples_.signature_name(); }
 
   const bool classifies_;
   ExamplesJson examples_;
