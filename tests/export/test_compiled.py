@@ -58,6 +58,11 @@ def product(features: Any) -> Any:
     return module(_PRODUCT, [None], features["user_vector"], features["item_vector"])
 
 
+def product_of_arguments(features: Any) -> Any:
+    """The module as jax2tf names its arguments."""
+    return product({name: tf.identity(value) for name, value in features.items()})
+
+
 def towers(features: Any) -> Any:
     """A module that reads only the user, followed by ops that also read items."""
     user = module(_DOUBLED, [None, 3], features["user_vector"])
@@ -81,12 +86,13 @@ def test_the_verdict_names_the_signature_its_cost_and_warm_up(
     assert not recorded["independence"]["columnar"]["rows"]
 
 
+@pytest.mark.parametrize("score", [product, product_of_arguments])
 def test_late_is_refused_if_a_module_reads_user_and_items(
-    tmp_path: Path, exported_report: Any
+    tmp_path: Path, exported_report: Any, score: Any
 ) -> None:
     wanted = r"--late gains nothing: .*XlaCallModule.*native_serialization=False, enable_xla=False"
     with pytest.raises(ExportError, match=wanted):
-        exported_report(SPEC, product, **LATE)
+        exported_report(SPEC, score, **LATE)
     assert not (tmp_path / "out").exists()
 
 
