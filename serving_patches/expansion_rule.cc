@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -100,7 +101,7 @@ std::string DeclaredText(const DeclaredInput& declared) {
 
 absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
                          absl::Span<const ReceivedShape> received) {
-  Phrases phrases;
+  std::vector<std::string> phrases;
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
     if (IsMissing(declared, received, i)) {
@@ -108,21 +109,22 @@ absl::Status MisfitError(absl::Span<const DeclaredInput> declared,
       const std::string why = partner < 0
                                   ? "has no default"
                                   : absl::StrCat("input \"", declared[partner].alias, "\" is not");
-      phrases.Add(absl::StrCat("input \"", declared[i].alias, "\" is missing and ", why,
-                               " (declared ", DeclaredText(declared[i]), ")"));
+      phrases.push_back(absl::StrCat("input \"", declared[i].alias, "\" is missing and ", why,
+                                     " (declared ", DeclaredText(declared[i]), ")"));
     } else if (!Fits(declared[i], input, declared.size() == 1)) {
-      phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
-                               declared[i].alias, "\" is ", Text(input.dtype, input.dims),
-                               IsTensorShape(input.dims) ? "" : ", a shape that no tensor has",
-                               ", declared ", DeclaredText(declared[i])));
+      phrases.push_back(
+          absl::StrCat(received[i].absent ? "the default of " : "", "input \"", declared[i].alias,
+                       "\" is ", Text(input.dtype, input.dims),
+                       IsTensorShape(input.dims) ? "" : ", a shape that no tensor has",
+                       ", declared ", DeclaredText(declared[i])));
     }
   }
-  return absl::InvalidArgumentError(std::move(phrases).Take());
+  return absl::InvalidArgumentError(JoinPhrases(phrases));
 }
 
 absl::Status RowsError(absl::Span<const DeclaredInput> declared,
                        absl::Span<const ReceivedShape> received, int64_t rows) {
-  Phrases phrases;
+  std::vector<std::string> phrases;
   absl::string_view example;
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
@@ -130,11 +132,11 @@ absl::Status RowsError(absl::Span<const DeclaredInput> declared,
     if (input.dims[0] == rows) {
       if (example.empty()) example = declared[i].alias;
     } else if (input.dims[0] != 1) {
-      phrases.Add(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
-                               declared[i].alias, "\" has ", input.dims[0], " rows"));
+      phrases.push_back(absl::StrCat(received[i].absent ? "the default of " : "", "input \"",
+                                     declared[i].alias, "\" has ", input.dims[0], " rows"));
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat(std::move(phrases).Take(), "; expected ",
+  return absl::InvalidArgumentError(absl::StrCat(JoinPhrases(phrases), "; expected ",
                                                  rows == 1 ? "" : "1 or ", "N = ", rows,
                                                  ", the rows of input \"", example, "\""));
 }
@@ -149,6 +151,23 @@ absl::string_view IndexedDomain(const DeclaredInput& input) {
 }
 
 }  // namespace
+
+std::string JoinPhrases(const std::vector<std::string>& phrases) {
+  constexpr size_t kMaxBytes = 4000;
+  std::string text;
+  int left_off = 0;
+  for (const std::string& phrase : phrases) {
+    if (text.empty()) {
+      text = phrase.size() > kMaxBytes ? phrase.substr(0, kMaxBytes) + "..." : phrase;
+    } else if (text.size() + phrase.size() > kMaxBytes) {
+      ++left_off;
+    } else {
+      absl::StrAppend(&text, "; ", phrase);
+    }
+  }
+  if (left_off > 0) absl::StrAppend(&text, "; and ", left_off, " more");
+  return text;
+}
 
 void FindOtherDomains(absl::Span<DeclaredInput> declared) {
   for (DeclaredInput& input : declared) {

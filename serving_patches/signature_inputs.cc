@@ -51,12 +51,12 @@ absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
 // A misspelt input is also a missing one, so the message reports both.
 absl::Status UnknownError(absl::Span<const absl::string_view> unknown,
                           const absl::Status& planned) {
-  Phrases phrases;
+  std::vector<std::string> phrases;
   for (const absl::string_view alias : unknown) {
-    phrases.Add(absl::StrCat("input \"", alias, "\" is not in the signature"));
+    phrases.push_back(absl::StrCat("input \"", alias, "\" is not in the signature"));
   }
-  if (!planned.ok()) phrases.Add(planned.message());
-  return absl::InvalidArgumentError(std::move(phrases).Take());
+  if (!planned.ok()) phrases.emplace_back(planned.message());
+  return absl::InvalidArgumentError(JoinPhrases(phrases));
 }
 
 absl::Status BuildShape(Dims dims, bool batched, int64_t rows, TensorShape* shape) {

@@ -158,11 +158,10 @@ void RunPath(std::string_view text) {
 void RunGzip(const std::string& compressed) {
   constexpr size_t kLimit = 1 << 16;
   std::string text, again;
-  const Status status = InflateAll(compressed, CompressedFormat::kGzipBody, kLimit, &text);
+  const Status status = InflateAll(compressed, kLimit, &text);
   CHECK_THAT(text.size() <= kLimit, "the limit");
   if (!status.ok()) return CheckRefusal(status);
-  CHECK_THAT(InflateAll(Gzip(text), CompressedFormat::kGzip, kLimit, &again).ok() && again == text,
-             "gzip there and back");
+  CHECK_THAT(InflateAll(Gzip(text), kLimit, &again).ok() && again == text, "gzip there and back");
 }
 
 }  // namespace

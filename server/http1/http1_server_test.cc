@@ -221,9 +221,7 @@ TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
   const std::string answer = Ask(Get("/long", std::string(kClose) + "Accept-Encoding: gzip\r\n"));
   EXPECT_THAT(answer, HasSubstr("Content-Encoding: gzip\r\n"));
   std::string body;
-  ASSERT_TRUE(InflateAll(answer.substr(answer.find("\r\n\r\n") + 4), CompressedFormat::kGzip,
-                         1 << 20, &body)
-                  .ok());
+  ASSERT_TRUE(InflateAll(answer.substr(answer.find("\r\n\r\n") + 4), 1 << 20, &body).ok());
   EXPECT_EQ(body, std::string(100'000, 'x'));
   EXPECT_THAT(Ask(Get("/long", kClose)), Not(HasSubstr("Content-Encoding")));
 }

@@ -198,11 +198,10 @@ Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block) {
 Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block) {
   if (message->compression() == Compression::kNone) return OkStatus();
   return WithinMemory([&] {
-    const bool gzip = message->compression() == Compression::kGzip;
     Message inflated;
     std::shared_ptr<uint8_t[]> block;
     Status status = colcast::Inflate(
-        message->slices(), gzip ? CompressedFormat::kGzip : CompressedFormat::kZlib, max_bytes,
+        message->slices(), max_bytes,
         [&](size_t size, uint8_t** room) {
           Status made = make_block(size, &block);
           *room = block.get();

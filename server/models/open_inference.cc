@@ -103,4 +103,20 @@ RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only)
   return response;
 }
 
+Status DescribeVersions(const ModelManager& models, const ModelSpec& spec,
+                        tensorflow::serving::GetModelStatusResponse* response) {
+  using tensorflow::serving::ModelVersionStatus;
+  std::vector<VersionStatus> versions;
+  if (Status status = models.GetStatus(spec, &versions); !status.ok()) return status;
+  for (const VersionStatus& version : versions) {
+    ModelVersionStatus* const entry = response->add_model_version_status();
+    entry->set_version(version.version);
+    entry->set_state(static_cast<ModelVersionStatus::State>(version.state));
+    entry->mutable_status()->set_error_code(
+        static_cast<tensorflow::error::Code>(version.error.code));
+    entry->mutable_status()->set_error_message(version.error.message);
+  }
+  return OkStatus();
+}
+
 }  // namespace colcast::models

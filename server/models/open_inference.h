@@ -1,4 +1,5 @@
-// Open Inference Protocol metadata about the server and its models.
+// Messages that describe the server and its models: the Open Inference Protocol's, and
+// GetModelStatusResponse.
 #ifndef COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 #define COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 
@@ -6,6 +7,7 @@
 #include "server/models/model_manager.h"
 #include "server/protos/open_inference.pb.h"
 #include "server/wire/predict_request.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::models {
 
@@ -21,6 +23,10 @@ Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
 // All versions of all models, sorted by name and number, including models without versions. With
 // `ready_only`, only versions that serve.
 ::inference::RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only);
+
+// The versions that `spec` selects. Returns the errors of ModelManager::GetStatus().
+Status DescribeVersions(const ModelManager& models, const ModelSpec& spec,
+                        tensorflow::serving::GetModelStatusResponse* response);
 
 }  // namespace colcast::models
 

@@ -31,7 +31,7 @@ size_t LeastBytes(const PredictResponse& response) {
 Status InflateBody(const CountedBytes& compressed, size_t max_bytes, CountedBytes* text) {
   const Slice slice = {compressed.data(), compressed.size()};
   return Inflate(
-      {&slice, 1}, CompressedFormat::kGzipBody, max_bytes,
+      {&slice, 1}, max_bytes,
       [text](size_t size, uint8_t** room) {
         *room = text->Room(size);
         return OkStatus();

@@ -10,7 +10,6 @@
 #include "server/rest/predict_json.h"
 #include "server/wire/predict_response.h"
 #include "tensorflow_serving/apis/classification.pb.h"
-#include "tensorflow_serving/apis/get_model_status.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
 namespace colcast::http {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/base/text.h"
+#include "server/models/open_inference.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
@@ -27,24 +28,6 @@ Status ToJson(const google::protobuf::Message& message, std::string* json) {
   return Internal("the ", message.GetTypeName(),
                   " cannot be represented in JSON: ", status.ToString());
 }
-
-}  // namespace
-
-Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json) {
-  using tensorflow::serving::ModelVersionStatus;
-  tensorflow::serving::GetModelStatusResponse response;
-  for (const models::VersionStatus& version : versions) {
-    ModelVersionStatus* entry = response.add_model_version_status();
-    entry->set_version(version.version);
-    entry->set_state(static_cast<ModelVersionStatus::State>(version.state));
-    entry->mutable_status()->set_error_code(
-        static_cast<tensorflow::error::Code>(version.error.code));
-    entry->mutable_status()->set_error_message(version.error.message);
-  }
-  return ToJson(response, json);
-}
-
-namespace {
 
 // Writes a GetModelMetadataResponse with the model's signatures.
 Status WriteMetadata(const inference::Servable& servable, std::string* json) {
@@ -103,9 +86,9 @@ Response AllowedMethods() {
 
 Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
   if (call.method == RestMethod::kStatus) {
-    std::vector<models::VersionStatus> versions;
-    const Status status = api->backend.models->GetStatus(call.model, &versions);
-    return status.ok() ? WriteModelStatus(versions, &answer->body) : status;
+    tensorflow::serving::GetModelStatusResponse response;
+    const Status status = models::DescribeVersions(*api->backend.models, call.model, &response);
+    return status.ok() ? ToJson(response, &answer->body) : status;
   }
   std::shared_ptr<const inference::Servable> servable;
   const Status status = api->backend.models->Find(call.model, &servable);

@@ -9,16 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "server/backend.h"
 #include "server/base/status.h"
 #include "server/http1/message.h"
 #include "server/http1/router.h"
 #include "server/inference/servable.h"
-#include "server/models/model_status.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::http {
@@ -49,9 +46,6 @@ Status ParseRestPath(std::string_view http_method, std::string_view target, Rest
 // kRegress. `timeout` counts from now; 0 for none. `backend` must outlive the call.
 void RunModel(const Backend& backend, std::chrono::milliseconds timeout, size_t max_body_bytes,
               const RestCall& call, std::shared_ptr<Exchange> exchange);
-
-// Writes a GetModelStatusResponse.
-Status WriteModelStatus(const std::vector<models::VersionStatus>& versions, std::string* json);
 
 // The metadata answers, each written once per version. Thread-safe.
 class MetadataAnswers {

@@ -151,28 +151,12 @@ namespace {
 
 using tensorflow::serving::GetModelStatusRequest;
 using tensorflow::serving::GetModelStatusResponse;
-using tensorflow::serving::ModelVersionStatus;
 using tensorflow::serving::ReloadConfigRequest;
 using tensorflow::serving::ReloadConfigResponse;
 
 void ToProto(const Status& status, tensorflow::serving::StatusProto* proto) {
   proto->set_error_code(static_cast<tensorflow::error::Code>(status.code));
   proto->set_error_message(status.message);
-}
-
-Status Describe(const models::ModelManager& models, const GetModelStatusRequest& request,
-                GetModelStatusResponse* response) {
-  std::vector<models::VersionStatus> versions;
-  if (Status status = models.GetStatus(FromProto(request.model_spec()), &versions); !status.ok()) {
-    return status;
-  }
-  for (const models::VersionStatus& version : versions) {
-    ModelVersionStatus* entry = response->add_model_version_status();
-    entry->set_version(version.version);
-    entry->set_state(static_cast<ModelVersionStatus::State>(version.state));
-    ToProto(version.error, entry->mutable_status());
-  }
-  return OkStatus();
 }
 
 Status MayReload(Reloads::From from, const std::string& peer) {
@@ -212,7 +196,7 @@ Methods ModelMethods(models::ModelManager* models, Reloads reloads) {
       {PathOf(kModelService, "GetModelStatus"),
        MessageMethod(
            [models](const GetModelStatusRequest& request, GetModelStatusResponse* response) {
-             return Describe(*models, request, response);
+             return models::DescribeVersions(*models, FromProto(request.model_spec()), response);
            })},
       {PathOf(kModelService, "HandleReloadConfigRequest"),
        {[models, reloads = std::move(reloads)](Call* call) { Reload(models, reloads, call); }}},

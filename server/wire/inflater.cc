@@ -11,26 +11,14 @@ namespace {
 
 constexpr size_t kMinBlockBytes = 4 << 10;
 constexpr size_t kMaxBlockBytes = 1 << 20;
-
-// zlib selects the format by a number added to the window bits.
-int FormOf(CompressedFormat format) {
-  switch (format) {
-    case CompressedFormat::kGzip:
-      return 16;
-    case CompressedFormat::kZlib:
-      return 0;
-    case CompressedFormat::kGzipBody:
-      return 32;  // detects the format from the first bytes
-  }
-  return 0;
-}
+constexpr int kGzipOrZlib = 32;  // added to the window bits
 
 }  // namespace
 
-Status Inflate(Span<Slice> compressed, CompressedFormat format, size_t max_bytes,
-               const MakeRoom& make_room, const std::function<void(size_t size)>& added) {
+Status Inflate(Span<Slice> compressed, size_t max_bytes, const MakeRoom& make_room,
+               const std::function<void(size_t size)>& added) {
   z_stream stream = {};
-  if (inflateInit2(&stream, MAX_WBITS + FormOf(format)) != Z_OK) throw std::bad_alloc();
+  if (inflateInit2(&stream, MAX_WBITS + kGzipOrZlib) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, inflateEnd);
   const size_t sent = Bytes(compressed.data(), compressed.size()).size();
   const auto damaged = [sent](const char* why) {
@@ -54,11 +42,9 @@ Status Inflate(Span<Slice> compressed, CompressedFormat format, size_t max_bytes
     while (!ended && stream.avail_out > 0) {
       has_input();
       const int code = inflate(&stream, Z_NO_FLUSH);
-      if (code == Z_STREAM_END) {
-        ended = !has_input();
-        if (!ended && format != CompressedFormat::kGzipBody) return damaged("bytes follow its end");
-        if (!ended) inflateReset(&stream);
-      } else if (code != Z_OK) {
+      ended = code == Z_STREAM_END;
+      if (ended && has_input()) return damaged("bytes follow its end");
+      if (!ended && code != Z_OK) {
         return damaged(stream.msg != nullptr ? stream.msg : "it ends too early");
       }
     }

@@ -32,8 +32,8 @@ inline std::string Deflated(const std::string& text, int window_bits) {
 }
 
 // `compressed` comes in slices of `slice_bytes`.
-inline Status InflateAll(std::string_view compressed, CompressedFormat format, size_t max_bytes,
-                         std::string* text, size_t slice_bytes = 1 << 20) {
+inline Status InflateAll(std::string_view compressed, size_t max_bytes, std::string* text,
+                         size_t slice_bytes = 1 << 20) {
   const auto* const data = reinterpret_cast<const uint8_t*>(compressed.data());
   std::vector<Slice> slices;
   for (size_t at = 0; at < compressed.size(); at += slice_bytes) {
@@ -42,7 +42,7 @@ inline Status InflateAll(std::string_view compressed, CompressedFormat format, s
   text->clear();
   std::string block;
   return Inflate(
-      slices, format, max_bytes,
+      slices, max_bytes,
       [&](size_t size, uint8_t** room) {
         block.assign(size, '?');
         *room = reinterpret_cast<uint8_t*>(block.data());
