@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,61 +13,12 @@
 #include <vector>
 
 #include "absl/log/globals.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace colcast::engine {
-
-namespace {
-
-// The first line that `wanted` accepts, or an empty string.
-std::string FindLine(const std::filesystem::path& file,
-                     const std::function<bool(std::string_view)>& wanted) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (wanted(line)) return line;
-  }
-  return {};
-}
-
-// "Requires-Dist: tensorflow==2.19.0; python_version ..." -> "tensorflow==2.19.0".
-std::string RequiredTensorFlow(const std::filesystem::path& metadata) {
-  constexpr std::string_view kField = "Requires-Dist:";
-  const auto requirement = [&](std::string_view line) {
-    if (!absl::ConsumePrefix(&line, kField)) return std::string_view();
-    return absl::StripAsciiWhitespace(line.substr(0, line.find(';')));
-  };
-  const std::string line = FindLine(metadata, [&](std::string_view line) {
-    const std::string_view wanted = requirement(line);
-    return wanted.substr(0, wanted.find_first_of(" <>=!~(")) == "tensorflow";
-  });
-  return std::string(requirement(line));
-}
-
-}  // namespace
-
-InstalledWheel WheelOf(const std::filesystem::path& file) {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(file, error);
-  for (std::filesystem::path folder = path.parent_path(); folder != folder.root_path();
-       folder = folder.parent_path()) {
-    const std::string entry = path.lexically_relative(folder).string() + ",";
-    for (const auto& info : std::filesystem::directory_iterator(folder, error)) {
-      if (info.path().extension() != ".dist-info") continue;
-      const auto has = [&](std::string_view line) { return absl::StartsWith(line, entry); };
-      if (FindLine(info.path() / "RECORD", has).empty()) continue;
-      const std::string release = info.path().stem();
-      const size_t dash = std::min(release.find('-'), release.size() - 1);
-      return {release.substr(0, dash), release.substr(dash + 1),
-              RequiredTensorFlow(info.path() / "METADATA")};
-    }
-  }
-  return {};
-}
 
 namespace {
 
@@ -166,27 +116,20 @@ std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
   return paths;
 }
 
-// The package to install for this TensorFlow to get a wheel's ops; nullptr if unknown.
-const OpPackage* ReleaseFor(const InstalledWheel& wheel) {
-  for (const OpPackage& package : Packages()) {
-    if (package.folder == nullptr || wheel.name.empty()) continue;
-    if (*std::filesystem::path(package.folder).begin() == wheel.name) return &package;
-    if (package.formerly != nullptr && package.formerly == wheel.name) return &package;
-  }
-  return nullptr;
-}
-
-// Explains a missing symbol: the library was built for another TensorFlow. Says which one, if its
-// wheel records it, and what to do.
+// Explains a missing symbol: the library was built for another TensorFlow. Says what to install if
+// the path is that of a known package.
 std::string MadeForAnother(const std::string& path) {
-  const InstalledWheel wheel = WheelOf(path);
-  const OpPackage* const package = ReleaseFor(wheel);
+  const auto is_in = [&path](std::string_view folder) {
+    return absl::StrContains(path, absl::StrCat("/", folder, "/"));
+  };
+  std::string advice = "install a release that was built for this one";
+  for (const OpPackage& package : Packages()) {
+    const bool has_path = (package.folder != nullptr && is_in(package.folder)) ||
+                          (package.formerly != nullptr && is_in(package.formerly));
+    if (has_path) advice = Installation(package);
+  }
   return absl::StrCat("it was built for another TensorFlow than this server's ", TF_Version(), ": ",
-                      wheel.tensorflow.empty() ? ""
-                                               : absl::StrCat(wheel.name, " ", wheel.version,
-                                                              " requires ", wheel.tensorflow, "; "),
-                      package == nullptr ? "install a release that was built for this one"
-                                         : Installation(*package));
+                      advice);
 }
 
 // Loads all libraries of a package. Returns NOT_FOUND if none is installed or one cannot be loaded.

@@ -3,7 +3,6 @@
 #ifndef COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 #define COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -11,18 +10,6 @@
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace colcast::engine {
-
-struct InstalledWheel {
-  std::string name;     // e.g. "tensorflow_decision_forests"; empty if no wheel has the file
-  std::string version;  // e.g. "1.12.0"
-  // The TensorFlow that it requires, e.g. "tensorflow==2.19.0"; empty if it accepts any.
-  std::string tensorflow;
-};
-
-// The wheel that installed a file, from the records that pip keeps: the *.dist-info folders beside
-// the file's package:
-// https://packaging.python.org/en/latest/specifications/recording-installed-packages
-InstalledWheel WheelOf(const std::filesystem::path& file);
 
 // Returns INVALID_ARGUMENT, with the path and the linker's reason, if the file is not a library of
 // ops for this TensorFlow.

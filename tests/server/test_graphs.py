@@ -231,14 +231,13 @@ def refusal(base, library, *more):
     return done.stderr
 
 
-def test_a_library_for_another_tensorflow_is_refused_with_both_versions(tokens):
+def test_a_library_for_another_tensorflow_is_refused_with_its_package(tokens):
     forests = ESTIMATOR.package("tensorflow_decision_forests")
     if forests is None:
         pytest.skip("TensorFlow 2.15 and a library for it: make setup-estimator")
     said = refusal(tokens[1], forests / "tensorflow" / "ops" / "inference" / "inference.so")
     assert f"built for another TensorFlow than this server's {tf.__version__}: " in said
-    assert "tensorflow_decision_forests 1.8.1 requires tensorflow ~=2.15.0; " in said
-    assert "; pip install --no-deps ydf-tf==2." in said
+    assert ": pip install --no-deps ydf-tf==2." in said
 
 
 # Decision forests of TF-DF and YDF.
