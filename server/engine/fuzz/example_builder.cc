@@ -28,18 +28,7 @@ class Builder {
   // Most requests contain nothing that TensorFlow may refuse; otherwise few would be accepted.
   bool Bad(uint32_t chances) { return damage_ && d_.OneIn(chances); }
 
-  // Writes varints mostly in their shortest form, sometimes padded with zero groups.
-  std::string Varint(uint64_t value) {
-    std::string bytes;
-    AppendVarint(value, &bytes);
-    if (Bad(100)) {
-      for (uint32_t i = d_.Below(11); i > 0; --i) {
-        bytes.back() |= static_cast<char>(0x80);
-        bytes += '\0';
-      }
-    }
-    return bytes;
-  }
+  std::string Varint(uint64_t value) { return BuildVarint(value, Bad(100), &d_); }
 
   std::string Record(uint32_t number, const std::string& body) {
     const uint32_t type = Bad(250) ? d_.Below(8) : kLengthType;

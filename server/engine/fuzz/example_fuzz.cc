@@ -4,7 +4,6 @@
 // The first byte chooses the features to parse, the second how to slice the examples; the remaining
 // bytes decide what BuildExamples() writes.
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -20,51 +19,38 @@
 namespace colcast::fuzz {
 namespace {
 
-#define CHECK_THAT(condition, what) \
-  if (!(condition)) Disagree(#condition, what)
-
-std::vector<std::string>* const current_examples = new std::vector<std::string>();
-
-[[noreturn]] void Disagree(const char* condition, const std::string& what) {
-  std::fprintf(stderr, "DISAGREEMENT: %s: %s\n", condition, what.c_str());
-  for (const std::string& example : *current_examples) {
-    std::fprintf(stderr, "example: ");
-    for (const unsigned char byte : example) std::fprintf(stderr, "%02x", byte);
-    std::fprintf(stderr, "\n");
-  }
-  std::abort();
-}
-
 std::string Bits(int64_t value, size_t size) {
   return std::string(reinterpret_cast<const char*>(&value), size);
 }
 
 // Feature i holds strings, floats or int64s, in turn, as in BuildExamples().
-std::vector<OracleFeature> AllFeatures() {
+std::vector<ExampleFeature> AllFeatures() {
   constexpr std::array<DataType, 3> kDtypes = {DT_STRING, DT_FLOAT, DT_INT64};
-  std::vector<OracleFeature> features;
-  for (const char* name : {"a", "bb", "c"}) {
-    features.push_back({name, OracleKind::kFixedLen, 0, {}, {}});
-  }
-  for (const char* name : {"d", "ee", "f"}) {
-    features.push_back({name, OracleKind::kFixedLen, 0, {2}, {"x", "y"}});
-  }
-  for (const char* name : {"g", "h", "i"}) {
-    features.push_back({name, OracleKind::kVarLen, 0, {}, {}});
-  }
-  for (const char* name : {"j", "k", "l"}) {
-    features.push_back({name, OracleKind::kFixedLenSequence, 0, {}, {"z"}});
-  }
-  for (const char* name : {"m", "n", "o"}) {
-    features.push_back({name, OracleKind::kFixedLenSequence, 0, {2}, {"z"}});
-  }
-  for (const char* name : {"p", "q", "r"}) {
-    features.push_back({name, OracleKind::kRagged, 0, {}, {}});
-  }
-  for (size_t i = 0; i < features.size(); ++i) {
-    features[i].dtype = kDtypes[i % 3];
-    if (i % 3 == 0) continue;
-    for (std::string& value : features[i].defaults) value = Bits(0x3f00 + i, i % 3 == 1 ? 4 : 8);
+  const struct {
+    FeatureKind kind;
+    std::vector<int64_t> shape;
+    int defaults;
+    std::array<const char*, 3> names;
+  } kKinds[] = {{FeatureKind::kFixedLen, {}, 0, {"a", "bb", "c"}},
+                {FeatureKind::kFixedLen, {2}, 2, {"d", "ee", "f"}},
+                {FeatureKind::kVarLen, {}, 0, {"g", "h", "i"}},
+                {FeatureKind::kFixedLenSequence, {}, 1, {"j", "k", "l"}},
+                {FeatureKind::kFixedLenSequence, {2}, 1, {"m", "n", "o"}},
+                {FeatureKind::kRagged, {}, 0, {"p", "q", "r"}}};
+  std::vector<ExampleFeature> features;
+  for (const auto& kind : kKinds) {
+    for (size_t i = 0; i < kDtypes.size(); ++i) {
+      ExampleFeature& feature = features.emplace_back();
+      feature.name = kind.names[i];
+      feature.kind = kind.kind;
+      feature.dtype = kDtypes[i];
+      feature.shape = kind.shape;
+      feature.required = kind.kind == FeatureKind::kFixedLen && kind.defaults == 0;
+      for (int value = 0; value < kind.defaults; ++value) {
+        feature.default_values +=
+            i == 0 ? StringRecord(value == 0 ? "x" : "y") : Bits(0x3f00 + value, i == 1 ? 4 : 8);
+      }
+    }
   }
   return features;
 }
@@ -79,27 +65,15 @@ struct Parse {
 // Bit k of `choice` selects features 3k to 3k + 2. Returns null if none is selected.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
-  std::vector<OracleFeature> kept;
-  std::vector<ExampleFeature> features;
-  const std::vector<OracleFeature> all = AllFeatures();
+  std::vector<ExampleFeature> kept;
+  const std::vector<ExampleFeature> all = AllFeatures();
   for (size_t i = 0; i < all.size(); ++i) {
     parse->names.push_back(all[i].name);
-    if ((choice >> i / 3 & 1) == 0) continue;
-    kept.push_back(all[i]);
-    ExampleFeature feature;
-    feature.name = all[i].name;
-    feature.kind = static_cast<FeatureKind>(all[i].kind);
-    feature.dtype = static_cast<DataType>(all[i].dtype);
-    feature.shape = all[i].shape;
-    for (const std::string& value : all[i].defaults) {
-      feature.default_values += feature.dtype == DT_STRING ? StringRecord(value) : value;
-    }
-    feature.required = feature.kind == FeatureKind::kFixedLen && all[i].defaults.empty();
-    features.push_back(std::move(feature));
+    if ((choice >> i / 3 & 1) != 0) kept.push_back(all[i]);
   }
-  const Status status = ExampleFeatures::Create(std::move(features), &parse->features);
-  CHECK_THAT(status.ok(), status.message);
   parse->oracle = std::make_unique<ExampleOracle>(kept);
+  const Status status = ExampleFeatures::Create(std::move(kept), &parse->features);
+  CHECK_THAT(status.ok(), status.message);
   return parse;
 }
 
@@ -110,13 +84,6 @@ const Parse& ParseOf(uint32_t choice) {
   if (parse == nullptr) parse = MakeParse(kept);
   return *parse;
 }
-
-class StringRecorder final : public StringVisitor {
- public:
-  void Set(int64_t, const Bytes& value) override { strings.push_back(value.ToString()); }
-  void Repeat(int64_t, int64_t) override { Disagree("Repeat", "fewer strings than elements"); }
-  std::vector<std::string> strings;
-};
 
 // A column's values, `row_elements` per row.
 struct Rows {
@@ -134,9 +101,7 @@ Rows ReadColumn(const Column& column, int64_t rows) {
   read.rows = rows;
   read.row_elements = count / column.dims[0];
   if (column.dtype == DT_STRING) {
-    StringRecorder recorder;
-    CHECK_THAT(VisitStrings(column, count, &recorder).ok(), std::string(column.name));
-    read.strings = recorder.strings;
+    read.strings = StringsOf(column);
   } else {
     read.memory.resize(count * ElementSize(column.dtype));
     CHECK_THAT(CopyValues(column, count, read.memory.data()).ok(), std::string(column.name));
@@ -197,7 +162,7 @@ void Compare(const ExampleFeatures& features, Span<Column> columns, int64_t rows
 
 void RunOne(const Parse& parse, uint8_t slicing, const std::vector<std::string>& examples) {
   static auto* const decoder = new ExampleDecoder();
-  *current_examples = examples;
+  current_messages = examples;
   std::vector<std::unique_ptr<Slices>> slices;
   std::vector<Bytes> views;
   for (const std::string& example : examples) {

@@ -40,18 +40,7 @@ class Builder {
   }
 
  private:
-  // Writes varints mostly in their shortest form, sometimes padded with zero groups.
-  std::string Varint(uint64_t value) {
-    std::string bytes;
-    AppendVarint(value, &bytes);
-    if (d_.OneIn(16)) {
-      for (uint32_t i = d_.Below(11); i > 0; --i) {
-        bytes.back() |= static_cast<char>(0x80);
-        bytes += '\0';
-      }
-    }
-    return bytes;
-  }
+  std::string Varint(uint64_t value) { return BuildVarint(value, d_.OneIn(16), &d_); }
 
   std::string Tag(uint32_t number, uint32_t wire_type) {
     if (d_.OneIn(32)) wire_type = d_.Below(8);
@@ -265,6 +254,16 @@ uint64_t Decisions::Number() {
   uint64_t number = 0;
   for (int i = 0; i < 8; ++i) number = number << 8 | Byte();
   return number;
+}
+
+std::string BuildVarint(uint64_t value, bool is_padded, Decisions* decisions) {
+  std::string bytes;
+  AppendVarint(value, &bytes);
+  for (uint32_t i = is_padded ? decisions->Below(11) : 0; i > 0; --i) {
+    bytes.back() |= static_cast<char>(0x80);
+    bytes += '\0';
+  }
+  return bytes;
 }
 
 std::string BuildRequest(Decisions* decisions) { return Builder(decisions).Request(); }

@@ -1,5 +1,6 @@
 #include "server/engine/fuzz/oracle.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -197,19 +198,16 @@ OracleColumn ReadColumn(Message* parsed) {
   return column;
 }
 
-Tensor DefaultOf(const OracleFeature& feature, const TensorShape& shape) {
+Tensor DefaultOf(const ExampleFeature& feature, const TensorShape& shape) {
   const auto dtype = static_cast<DataType>(feature.dtype);
-  if (feature.defaults.empty()) return Tensor(dtype, TensorShape({0}));
+  if (feature.default_values.empty()) return Tensor(dtype, TensorShape({0}));
   Tensor tensor(dtype, shape);
-  char* at = static_cast<char*>(tensor.data());
-  for (size_t i = 0; i < feature.defaults.size(); ++i) {
-    const std::string& value = feature.defaults[i];
-    if (dtype == tensorflow::DT_STRING) {
-      tensor.flat<tstring>()(i) = value;
-    } else {
-      std::memcpy(at, value.data(), value.size());
-      at += value.size();
-    }
+  if (dtype == tensorflow::DT_STRING) {
+    TensorProto values;
+    if (!values.ParseFromString(feature.default_values)) Die("defaults are no strings");
+    std::copy_n(values.string_val().begin(), tensor.NumElements(), tensor.flat<tstring>().data());
+  } else {
+    std::memcpy(tensor.data(), feature.default_values.data(), tensor.TotalBytes());
   }
   return tensor;
 }
@@ -252,25 +250,25 @@ std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
 
 struct ExampleOracle::Config {
   tensorflow::example::FastParseExampleConfig parser;
-  std::vector<OracleKind> kinds;
+  std::vector<FeatureKind> kinds;
 };
 
-ExampleOracle::ExampleOracle(const std::vector<OracleFeature>& features)
+ExampleOracle::ExampleOracle(const std::vector<ExampleFeature>& features)
     : config_(std::make_unique<Config>()) {
-  for (const OracleFeature& feature : features) {
+  for (const ExampleFeature& feature : features) {
     config_->kinds.push_back(feature.kind);
     const auto dtype = static_cast<DataType>(feature.dtype);
     switch (feature.kind) {
-      case OracleKind::kVarLen:
+      case FeatureKind::kVarLen:
         config_->parser.sparse.emplace_back(feature.name, dtype);
         break;
-      case OracleKind::kRagged:
+      case FeatureKind::kRagged:
         config_->parser.ragged.emplace_back(feature.name, dtype, tensorflow::DT_INT64);
         break;
-      case OracleKind::kFixedLen:
-      case OracleKind::kFixedLenSequence: {
+      case FeatureKind::kFixedLen:
+      case FeatureKind::kFixedLenSequence: {
         const TensorShape inner(feature.shape);
-        const bool sequence = feature.kind == OracleKind::kFixedLenSequence;
+        const bool sequence = feature.kind == FeatureKind::kFixedLenSequence;
         std::vector<int64_t> shape = feature.shape;
         if (sequence) shape.insert(shape.begin(), -1);
         config_->parser.dense.emplace_back(feature.name, dtype, PartialTensorShape(shape),
@@ -293,15 +291,15 @@ bool ExampleOracle::Parse(const std::vector<std::string>& examples,
   }
   size_t sparse = 0, dense = 0, ragged = 0;
   values->clear();
-  for (const OracleKind kind : config_->kinds) {
+  for (const FeatureKind kind : config_->kinds) {
     OracleValues& value = values->emplace_back();
-    if (kind == OracleKind::kVarLen) {
+    if (kind == FeatureKind::kVarLen) {
       Read(result.sparse_values[sparse], &value);
       value.lengths.assign(examples.size(), 0);
       const auto indices = result.sparse_indices[sparse].matrix<int64_t>();
       for (int64_t i = 0; i < indices.dimension(0); ++i) ++value.lengths[indices(i, 0)];
       value.longest = result.sparse_shapes[sparse++].vec<int64_t>()(1);
-    } else if (kind == OracleKind::kRagged) {
+    } else if (kind == FeatureKind::kRagged) {
       Read(result.ragged_values[ragged], &value);
       const auto splits = result.ragged_splits[ragged++].vec<int64_t>();
       for (size_t i = 0; i < examples.size(); ++i) {

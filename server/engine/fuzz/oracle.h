@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "server/wire/example_features.h"
+
 namespace colcast::fuzz {
 
 enum class Verdict {
@@ -51,16 +53,6 @@ struct OracleRequest {
 std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
                                                 const char* descriptor_set);
 
-enum class OracleKind { kFixedLen, kVarLen, kFixedLenSequence, kRagged };
-
-struct OracleFeature {
-  std::string name;
-  OracleKind kind;
-  int dtype;  // a tensorflow::DataType
-  std::vector<int64_t> shape;
-  std::vector<std::string> defaults;  // strings, or numbers in memory layout; may be empty
-};
-
 // All values of a feature: numbers in memory layout, or strings.
 struct OracleValues {
   std::vector<int64_t> dims;     // kFixedLen, kFixedLenSequence: the tensor's dimensions
@@ -72,7 +64,7 @@ struct OracleValues {
 
 class ExampleOracle {
  public:
-  explicit ExampleOracle(const std::vector<OracleFeature>& features);
+  explicit ExampleOracle(const std::vector<ExampleFeature>& features);
   ~ExampleOracle();
 
   // Parses the examples, one OracleValues per feature. Returns false if TensorFlow refuses them.

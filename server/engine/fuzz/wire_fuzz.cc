@@ -4,7 +4,6 @@
 // The first byte chooses how to slice, the second whether the rest is the message itself or decides
 // what BuildRequest() writes.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -22,19 +21,6 @@
 
 namespace colcast::fuzz {
 namespace {
-
-#define CHECK_THAT(condition, what) \
-  if (!(condition)) Disagree(#condition, what)
-
-// The run's message, which Disagree() prints in hexadecimal for a unit test.
-std::string* const current_message = new std::string();
-
-[[noreturn]] void Disagree(const char* condition, const std::string& what) {
-  std::fprintf(stderr, "DISAGREEMENT: %s: %s\nmessage: ", condition, what.c_str());
-  for (const unsigned char byte : *current_message) std::fprintf(stderr, "%02x", byte);
-  std::fprintf(stderr, "\n");
-  std::abort();
-}
 
 class StringRecorder final : public StringVisitor {
  public:
@@ -130,7 +116,7 @@ void Compare(const DecodedRequest& request, const OracleRequest& expected) {
 
 void RunOne(const std::string& message, uint8_t slicing) {
   static auto* const request = new DecodedRequest();
-  *current_message = message;
+  current_messages = {message};
   const Slices slices(message, slicing);
   const Status status = DecodePredictRequest(slices.bytes(), request);
   const std::optional<OracleRequest> expected = ReadWithTensorFlow(message, SERVING_PROTOSET);
