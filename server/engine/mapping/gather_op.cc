@@ -1,6 +1,5 @@
 #include "server/engine/mapping/gather_op.h"
 
-#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -16,7 +15,6 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
-#include "tensorflow/core/util/util.h"
 
 namespace colcast::engine {
 namespace {
@@ -70,14 +68,7 @@ class GatherOp final : public tensorflow::OpKernel {
     const Tensor& indices = context->input(1);
     std::vector<int64_t> converted;
     absl::Span<const int64_t> ids = AsInt64(indices, &converted);
-    const auto limit = static_cast<uint64_t>(table.dim_size(0));
-    const auto bad = std::find_if(
-        ids.begin(), ids.end(), [limit](int64_t id) { return static_cast<uint64_t>(id) >= limit; });
-    OP_REQUIRES(context, bad == ids.end(),
-                absl::InvalidArgumentError(absl::StrCat(
-                    "indices", tensorflow::SliceDebugString(indices.shape(), bad - ids.begin()),
-                    " = ", bad == ids.end() ? 0 : *bad, " is not in [0, ", limit, ")\n\t [[{{node ",
-                    name(), "}}]]")));
+    OP_REQUIRES_OK(context, CheckIds(ids, table.dim_size(0), indices.shape(), 0, name()));
     TensorShape shape = indices.shape();
     if (num_outputs() > 1) {
       Tensor* positions = nullptr;
@@ -121,16 +112,8 @@ class GatherOp final : public tensorflow::OpKernel {
   }
 
   absl::Status ReadTable(OpKernelContext* context, Tensor* table) {
-    const Tensor& input = context->input(0);
-    if (input.dtype() == tensorflow::DT_RESOURCE) {
-      tensorflow::core::RefCountPtr<tensorflow::Var> variable;
-      absl::Status status = variables_.Find(context, 0, input, &variable);
-      if (!status.ok()) return status;
-      const tensorflow::tf_shared_lock lock(*variable->mu());
-      *table = *variable->tensor();
-    } else {
-      *table = input;
-    }
+    absl::Status status = variables_.Read(context, 0, context->input(0), table);
+    if (!status.ok()) return status;
     if (table->dtype() != type_ || table->dims() < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("params must be at least 1 dimensional and of ", DataTypeString(type_),

@@ -33,7 +33,7 @@ TEST_F(GatherOpTest, NamesAnIdThatIsNoRow) {
 // The results of TensorFlow's op and of ours for the same node.
 class GatherTwinsTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(GatherTwinsTest, GivesWhatTensorFlowsOpGives) {
+TEST_P(GatherTwinsTest, GivesTheRowsOfTensorFlowsOp) {
   namespace ops = tensorflow::ops;
   const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
   std::vector<float> values(24);

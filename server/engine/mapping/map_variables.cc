@@ -160,8 +160,8 @@ bool MappedVariables::Find(tensorflow::Session* session) {
   std::set<const MappedTable*> found;
   for (Variable& variable : variables_) {
     const RefCountPtr<Var> held = FindResource<Var>(*resources, variable.name, variable.container);
-    if (held == nullptr) {
-      variable.is_restored = variable.why == kReference;
+    if (held == nullptr) {  // nothing restores it
+      if (variable.why != kReference) variable.bytes = 0;
       continue;
     }
     const tensorflow::tf_shared_lock lock(*held->mu());
@@ -182,9 +182,7 @@ void MappedVariables::Read(const std::string& signature, const tensorflow::Signa
   // Skips the init op: it has already run, and reads mapped variables only to initialize others.
   if (signature == tensorflow::kSavedModelInitOpSignatureKey) return;
   const std::map<std::string, std::string> readers = GatherMapped(mapped_, declared, graph);
-  const std::set<std::string> held = HandlesIn(*graph);
   for (Variable& variable : variables_) {
-    if (!variable.is_restored && held.count(variable.name) > 0) variable.empty_in = signature;
     const auto other = readers.find(variable.name);
     if (other == readers.end() || !variable.why.empty()) continue;
     variable.why = absl::StrCat("signature \"", signature, "\" reads it by ", other->second);
@@ -259,12 +257,6 @@ std::vector<std::string> MappedVariables::notes() const {
   int64_t bytes = 0;
   for (const Variable& variable : variables_) {
     if (variable.is_freed) continue;
-    if (!variable.empty_in.empty() && variable.bytes >= least_bytes_) {
-      notes.push_back(absl::StrCat("table \"", variable.name,
-                                   "\" is empty, because nothing restores ",
-                                   "it: requests to signature \"", variable.empty_in,
-                                   "\" fail; `colcast export` fixes that"));
-    }
     if (variable.mapped != nullptr) {
       ++count;
       bytes += variable.bytes;

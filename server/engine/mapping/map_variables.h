@@ -61,15 +61,13 @@ class MappedVariables {
   struct Variable {
     std::string container;  // "" for the default one
     std::string name;
-    int64_t bytes = 0;  // 0 if it is not known until the variable is restored
+    int64_t bytes = 0;  // 0 if not known until the variable is restored, or if nothing restores it
     std::string why;    // why it must be in memory; "" if it may stay mapped
-    bool is_restored = true;
-    std::string empty_in;                       // a signature that reads it, if it is not restored
     std::shared_ptr<const MappedTable> mapped;  // null if it is not mapped, or no longer mapped
     bool is_freed = false;
   };
 
-  bool IsLarge(const Variable& one) const { return one.is_restored && one.bytes >= least_bytes_; }
+  bool IsLarge(const Variable& one) const { return one.bytes > 0 && one.bytes >= least_bytes_; }
 
   int64_t least_bytes_ = 0;
   std::vector<Variable> variables_;

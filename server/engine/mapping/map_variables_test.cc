@@ -44,7 +44,7 @@ class MapVariablesTest : public MappingTest {
   tensorflow::GraphDef graph_;
 };
 
-TEST_F(MapVariablesTest, WhatIsOnlyLookedUpStaysMappedAndTheRestIsCopied) {
+TEST_F(MapVariablesTest, TablesThatAreOnlyLookedUpStayMappedAndOthersAreCopied) {
   const auto session = Restored();
   MappedVariables variables = Loaded(session.get());
   ASSERT_TRUE(variables.CopyOthers(session.get()).ok());
@@ -169,23 +169,6 @@ TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {
   EXPECT_TRUE(variables.Find(session.get()));
   EXPECT_THAT(variables.notes(), Each(HasSubstr("does not have it as one plain tensor")));
   EXPECT_THAT(variables.notes(), SizeIs(2));
-}
-
-TEST_F(MapVariablesTest, ATableThatNothingRestoresIsNotedIfASignatureReadsIt) {
-  const auto scope = tensorflow::Scope::NewRootScope();
-  tensorflow::ops::VarHandleOp(scope.WithOpName("empty"), tensorflow::DT_FLOAT, {kRows, kWidth},
-                               tensorflow::ops::VarHandleOp::SharedName("empty"));
-  tensorflow::GraphDef empty, model = Graph();
-  TF_CHECK_OK(scope.ToGraphDef(&empty));
-  *model.add_node() = empty.node(0);
-  const auto session = Restored(model);
-  MappedVariables variables(model, {}, kBytes);
-  ASSERT_TRUE(variables.Find(session.get()));
-  EXPECT_THAT(variables.notes(), Not(Contains(HasSubstr("empty"))));
-  variables.Read("s", {}, &empty);
-  EXPECT_THAT(variables.notes(),
-              Contains(HasSubstr("table \"empty\" is empty, because nothing restores it: requests "
-                                 "to signature \"s\" fail")));
 }
 
 TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {

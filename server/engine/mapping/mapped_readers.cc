@@ -23,27 +23,22 @@ using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
 // A graph, or the body of a function.
 struct Scope {
-  Nodes* all = nullptr;
-  bool is_function = false;
-  std::map<std::string, const NodeDef*> nodes;
-  // the readers of each node or argument
-  std::map<std::string, std::vector<std::pair<NodeDef*, int>>> readers;
+  Scope(Nodes* nodes, bool is_function) : all(nodes), is_function(is_function), view(*nodes) {}
+
+  // The inputs that read a node or argument; their nodes may be changed.
+  std::vector<std::pair<NodeDef*, int>> ReadersOf(const std::string& name) const {
+    std::vector<std::pair<NodeDef*, int>> readers;
+    for (const auto& [node, input] : view.ReadersOf(name)) {
+      readers.emplace_back(const_cast<NodeDef*>(node), input);
+    }
+    return readers;
+  }
+
+  Nodes* const all;
+  const bool is_function;
+  const GraphView view;
   std::set<std::string> results;  // nodes or arguments whose values leave the scope
 };
-
-Scope ScopeOf(Nodes* nodes, bool is_function) {
-  Scope scope;
-  scope.all = nodes;
-  scope.is_function = is_function;
-  for (NodeDef& node : *nodes) {
-    scope.nodes[node.name()] = &node;
-    for (int i = 0; i < node.input_size(); ++i) {
-      const std::string& input = node.input(i);
-      if (!absl::StartsWith(input, "^")) scope.readers[NodeOf(input)].emplace_back(&node, i);
-    }
-  }
-  return scope;
-}
 
 // The variable that a node or argument holds.
 struct Held {
@@ -58,8 +53,8 @@ bool HasZero(const NodeDef& node, const char* attribute) {
 }
 
 bool IsZero(const Scope& scope, const std::string& input) {
-  const auto found = scope.nodes.find(NodeOf(input));
-  return found != scope.nodes.end() && IntegerOf(*found->second) == 0;
+  const NodeDef* const node = scope.view.Find(input);
+  return node != nullptr && IntegerOf(*node) == 0;
 }
 
 bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
@@ -107,9 +102,7 @@ class TableWalk {
 
   void Follow(const Scope& scope, const std::string& holder, const Held& held) {
     if (scope.results.count(holder) > 0) Note(held, "it is an output");
-    const auto readers = scope.readers.find(holder);
-    if (readers == scope.readers.end()) return;
-    for (const auto& [reader, input] : readers->second) Read(scope, held, reader, input);
+    for (const auto& [reader, input] : scope.ReadersOf(holder)) Read(scope, held, reader, input);
   }
 
   std::map<std::string, std::string> others;
@@ -141,23 +134,23 @@ class TableWalk {
   // optimizer leaves out the search for distinct ids; it does not know our gather. If only such
   // sums read the gather, makes it gather the rows of all ids, and returns the sums.
   static std::vector<NodeDef*> SumsOfDistinct(const Scope& scope, NodeDef* gather) {
-    const auto unique = scope.nodes.find(NodeOf(gather->input(1)));
+    const NodeDef* const unique = scope.view.Find(gather->input(1));
     std::vector<NodeDef*> sums;
-    if (unique == scope.nodes.end() || unique->second->op() != "Unique" ||
-        !IsOutput(gather->input(1), *unique->second, 0, "y") ||
-        !FindSums(scope, gather->name(), *unique->second, &sums)) {
+    if (unique == nullptr || unique->op() != "Unique" ||
+        !IsOutput(gather->input(1), *unique, 0, "y") ||
+        !FindSums(scope, gather->name(), *unique, &sums)) {
       return {};
     }
-    gather->set_input(1, unique->second->input(0));
+    gather->set_input(1, unique->input(0));
     return sums;
   }
 
   // Returns false if `rows` has other readers than sums at the positions from `unique`.
   static bool FindSums(const Scope& scope, const std::string& rows, const NodeDef& unique,
                        std::vector<NodeDef*>* sums) {
-    const auto readers = scope.readers.find(rows);
-    if (scope.results.count(rows) > 0 || readers == scope.readers.end()) return false;
-    return absl::c_all_of(readers->second, [&](const auto& one) {
+    const auto readers = scope.ReadersOf(rows);
+    if (scope.results.count(rows) > 0 || readers.empty()) return false;
+    return absl::c_all_of(readers, [&](const auto& one) {
       const auto& [reader, input] = one;
       if (reader->op() == "Identity") return FindSums(scope, reader->name(), unique, sums);
       sums->push_back(reader);
@@ -168,12 +161,12 @@ class TableWalk {
   static void SumGathered(const Scope& scope, NodeDef* gather, const std::vector<NodeDef*>& sums) {
     // Reads the ids from before their cast, as TensorFlow's optimizer does for these sums: an id
     // beyond int32 is then refused, not truncated.
-    const auto cast = scope.nodes.find(NodeOf(gather->input(1)));
+    const NodeDef* const cast = scope.view.Find(gather->input(1));
     tensorflow::DataType type = tensorflow::DT_INVALID;
-    if (!sums.empty() && cast != scope.nodes.end() && cast->second->op() == "Cast" &&
-        TryGetNodeAttr(*cast->second, "SrcT", &type) &&
+    if (!sums.empty() && cast != nullptr && cast->op() == "Cast" &&
+        TryGetNodeAttr(*cast, "SrcT", &type) &&
         (type == tensorflow::DT_INT32 || type == tensorflow::DT_INT64)) {
-      gather->set_input(1, cast->second->input(0));
+      gather->set_input(1, cast->input(0));
       (*gather->mutable_attr())["Tindices"].set_type(type);
     }
     for (NodeDef* const sum : sums) engine::SumGathered(scope.is_function, gather, sum);
@@ -183,7 +176,7 @@ class TableWalk {
   static NodeDef* AddGather(const Scope& scope, const NodeDef& sum) {
     NodeDef* const gather = scope.all->Add();
     gather->set_name(absl::StrCat(sum.name(), "/rows"));
-    while (scope.nodes.count(gather->name()) > 0) gather->mutable_name()->append("_");
+    while (scope.view.Find(gather->name()) != nullptr) gather->mutable_name()->append("_");
     gather->set_op("Gather");
     gather->set_device(sum.device());
     gather->add_input(sum.input(0));
@@ -234,7 +227,7 @@ class TableWalk {
     for (const auto& arg : function->signature().input_arg()) {
       if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) return Note(held, name);
     }
-    Scope body = ScopeOf(function->mutable_node_def(), /*is_function=*/true);
+    Scope body(function->mutable_node_def(), /*is_function=*/true);
     for (const auto& [output, tensor] : function->ret()) body.results.insert(NodeOf(tensor));
     Follow(body, function->signature().input_arg(argument).name(), held);
   }
@@ -251,14 +244,16 @@ std::map<std::string, std::string> GatherMapped(const std::set<std::string>& var
                                                 const tensorflow::SignatureDef& declared,
                                                 tensorflow::GraphDef* graph) {
   if (variables.empty()) return {};
-  Scope main = ScopeOf(graph->mutable_node(), /*is_function=*/false);
+  Scope main(graph->mutable_node(), /*is_function=*/false);
   for (const std::string& tensor : TensorsOf(declared)) main.results.insert(NodeOf(tensor));
   TableWalk walk(graph);
-  for (const auto& [node, handle] : main.nodes) {
+  std::map<std::string, std::string> held;  // the variable of each handle
+  for (const NodeDef& node : graph->node()) {
     std::string name;
-    if (handle->op() != "VarHandleOp" || !TryGetNodeAttr(*handle, "shared_name", &name)) continue;
-    if (variables.count(name) > 0) walk.Follow(main, node, {name, false});
+    if (node.op() != "VarHandleOp" || !TryGetNodeAttr(node, "shared_name", &name)) continue;
+    if (variables.count(name) > 0) held[node.name()] = name;
   }
+  for (const auto& [handle, variable] : held) walk.Follow(main, handle, {variable, false});
   return std::move(walk.others);
 }
 

@@ -104,7 +104,7 @@ TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
   EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("sum/rows:0", "sum/rows:1", "Placeholder"));
 }
 
-TEST_F(MappedReadersTest, WhatElseReadsItIsNamed) {
+TEST_F(MappedReadersTest, AnotherReaderIsNamed) {
   const auto left = ops::Placeholder(scope_, tensorflow::DT_FLOAT);
   ops::MatMul(scope_.WithOpName("rows"), left, Value());
   EXPECT_THAT(Find(), ElementsAre(Pair("table", "MatMul rows")));
@@ -120,7 +120,7 @@ TEST_F(MappedReadersTest, AnOutputIsRead) {
   EXPECT_THAT(Find("value"), ElementsAre(Pair("table", "it is an output")));
 }
 
-TEST_F(MappedReadersTest, AGatherInAFunctionBecomesOursAndWhatTheFunctionDoesElseIsNamed) {
+TEST_F(MappedReadersTest, AGatherInAFunctionBecomesOursAndAnotherReaderInItIsNamed) {
   using tensorflow::FunctionDefHelper;
   const auto call = [this](const std::string& op) {
     graph_.Clear();

@@ -20,7 +20,7 @@ TEST_F(RestoreOpTest, LargeTensorsAreMappedAndOthersRead) {
   EXPECT_THAT(*Run(session.get(), {}, "small_value:0"), ElementsAre(8, 9));
 }
 
-TEST_F(RestoreOpTest, WhatIsNotOnlyAVariablesValueIsRead) {
+TEST_F(RestoreOpTest, ATensorWithAnotherReaderThanItsVariableIsRead) {
   tensorflow::GraphDef graph = Graph();
   tensorflow::NodeDef* const other = graph.add_node();
   other->set_name("other");

@@ -20,7 +20,7 @@ void WaitUntil(const Condition& condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-TEST_F(TableReaderThreadTest, ReadsAllTablesAndSaysWhatIsInMemory) {
+TEST_F(TableReaderThreadTest, ReadsAllTablesAndCountsTheBytesInMemory) {
   const auto session = Restored();
   const TableReaderThread checks(MappedTables::Of(session.get()));
   WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });

@@ -30,7 +30,7 @@ bool OnlyAddsAxes(const ShapedGraph& graph, const Node& node) {
   const auto end = Attribute<int64_t>(node, "end_mask");
   const auto whole =
       Attribute<int64_t>(node, "new_axis_mask") | Attribute<int64_t>(node, "ellipsis_mask");
-  const auto strides = graph.Integers(ShapedGraph::InputOf(node, 3));
+  const auto strides = graph.Integers(In(node, 3));
   if (Attribute<int64_t>(node, "shrink_axis_mask") != 0 || !strides.has_value()) return false;
   for (size_t i = 0; i < strides->size(); ++i) {
     const int64_t bit = int64_t{1} << i;
@@ -75,14 +75,14 @@ class ChainReader {
   // Adds `tensor`'s node to the chain and returns the node's input.
   Output Pass(Output tensor, int input = 0) {
     chain_.nodes.push_back(tensor.node);
-    return ShapedGraph::InputOf(*tensor.node, input);
+    return In(tensor, input);
   }
 
   // Whether the node's output has its input's values in the same order, possibly in another shape.
   bool KeepsValues(Output tensor) const {
     if (Is(tensor, "Identity") || Is(tensor, "Squeeze")) return true;
     if (Is(tensor, "Reshape") || Is(tensor, "ExpandDims")) {
-      return graph_.Integers(ShapedGraph::InputOf(*tensor.node, 1)).has_value();
+      return graph_.Integers(In(tensor, 1)).has_value();
     }
     return Is(tensor, "StridedSlice") && OnlyAddsAxes(graph_, *tensor.node);
   }
@@ -103,14 +103,14 @@ class ChainReader {
   // multiples must be 1.
   Output Repeats(Output tensor) const {
     if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};
-    const PartialTensorShape repeated = graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0));
-    const Output multiples = ShapedGraph::InputOf(*tensor.node, 1);
+    const PartialTensorShape repeated = graph_.ShapeOf(In(tensor, 0));
+    const Output multiples = In(tensor, 1);
     if (repeated.dims() < 1 || repeated.dim_size(0) != 1 || !Is(multiples, "ConcatV2")) return {};
-    const Output rows = ShapedGraph::InputOf(*multiples.node, 0);
+    const Output rows = In(multiples, 0);
     const PartialTensorShape one({1});
     if (rows.type() != tensorflow::DT_INT32 || !graph_.ShapeOf(rows).IsIdenticalTo(one)) return {};
     for (int i = 1; i < multiples.node->num_inputs() - 1; ++i) {
-      const auto others = graph_.Integers(ShapedGraph::InputOf(*multiples.node, i));
+      const auto others = graph_.Integers(In(multiples, i));
       if (!others.has_value() ||
           std::count(others->begin(), others->end(), 1) != static_cast<int64_t>(others->size())) {
         return {};
@@ -149,7 +149,8 @@ class ChainReader {
       chain_.chain.result = Result::kMean;
       chain_.nodes.insert(chain_.nodes.end(), masked_->nodes.begin(), masked_->nodes.end());
       tensor = masked_->rows;
-    } else if (SumsLists(tensor, width)) {
+    } else if (width % 8 == 0 && tensor.type() == tensorflow::DT_FLOAT &&
+               SumsLists(graph_, tensor)) {  // SumRows() gives the same bits
       chain_.chain.result = Result::kSum;
       tensor = Pass(tensor);
       if (const Output rows = Repeats(tensor); rows.node != nullptr) {
@@ -174,17 +175,6 @@ class ChainReader {
     return fits && RepeatsOneRow();
   }
 
-  // Accepts only sums for which SumRows() gives the same bits.
-  bool SumsLists(Output tensor, int64_t width) const {
-    if (!Is(tensor, "Sum") || tensor.type() != tensorflow::DT_FLOAT || width % 8 != 0 ||
-        Attribute<bool>(*tensor.node, "keep_dims")) {
-      return false;
-    }
-    const auto axes = graph_.Integers(ShapedGraph::InputOf(*tensor.node, 1));
-    return axes.has_value() && axes->size() == 1 && ((*axes)[0] == 1 || (*axes)[0] == -2) &&
-           graph_.ShapeOf(ShapedGraph::InputOf(*tensor.node, 0)).dims() == 3;
-  }
-
   // Returns the ids if `tensor` gathers rows of a matrix of `width` columns.
   Output ReadGather(Output tensor, int64_t width) {
     const Node& node = *tensor.node;
@@ -192,7 +182,7 @@ class ChainReader {
     const bool second = Is(tensor, "GatherV2");
     if (!resource && !second && !Is(tensor, "Gather")) return {};
     if ((resource || second) && Attribute<int64_t>(node, "batch_dims") != 0) return {};
-    if (second && graph_.Integer(ShapedGraph::InputOf(node, 2)) != 0) return {};
+    if (second && graph_.Integer(In(node, 2)) != 0) return {};
     const Output ids = Pass(tensor, 1);
     const PartialTensorShape gathered = graph_.ShapeOf(tensor);
     const int rank = gathered.dims();
@@ -201,7 +191,7 @@ class ChainReader {
       return {};
     }
     chain_.lookup = node.name();
-    chain_.table = ShapedGraph::InputOf(node, 0);
+    chain_.table = In(node, 0);
     if (Is(chain_.table, "ReadVariableOp")) chain_.table = Pass(chain_.table);
     return ids;
   }
@@ -235,7 +225,7 @@ class ChainReader {
       return Pass(ids);
     }
     if (Is(ids, "FloorMod")) {
-      const auto modulus = graph_.Integer(ShapedGraph::InputOf(*ids.node, 1));
+      const auto modulus = graph_.Integer(In(ids, 1));
       if (!modulus.has_value() || *modulus <= 0) return {};
       Add(Kind::kMod, *modulus);
       return Pass(ids);
@@ -254,7 +244,7 @@ class ChainReader {
 
   Output ReadBound(Output ids, Kind kind) {
     for (const int constant : {1, 0}) {
-      const auto bound = graph_.Integer(ShapedGraph::InputOf(*ids.node, constant));
+      const auto bound = graph_.Integer(In(ids, constant));
       if (!bound.has_value()) continue;
       Add(kind, *bound);
       return Pass(ids, 1 - constant);
@@ -263,8 +253,8 @@ class ChainReader {
   }
 
   Output ReadClip(Output ids) {
-    const auto least = graph_.Integer(ShapedGraph::InputOf(*ids.node, 1));
-    const auto most = graph_.Integer(ShapedGraph::InputOf(*ids.node, 2));
+    const auto least = graph_.Integer(In(ids, 1));
+    const auto most = graph_.Integer(In(ids, 2));
     if (!least.has_value() || !most.has_value() || *least > *most) return {};
     Add(Kind::kAtMost, *most);
     Add(Kind::kAtLeast, *least);
@@ -273,15 +263,13 @@ class ChainReader {
 
   // Matches ids < 0 ? ids + rows : ids.
   Output ReadWrap(Output ids) {
-    const Output below = ShapedGraph::InputOf(*ids.node, 0);
-    const Output added = ShapedGraph::InputOf(*ids.node, 1);
-    const Output from = ShapedGraph::InputOf(*ids.node, 2);
+    const Output below = In(ids, 0);
+    const Output added = In(ids, 1);
+    const Output from = In(ids, 2);
     if (!Is(below, "Less") || !Is(added, "AddV2")) return {};
-    const auto rows = graph_.Integer(ShapedGraph::InputOf(*added.node, 1));
-    if (!IsSame(ShapedGraph::InputOf(*below.node, 0), from) ||
-        !IsSame(ShapedGraph::InputOf(*added.node, 0), from) ||
-        graph_.Integer(ShapedGraph::InputOf(*below.node, 1)) != 0 || !rows.has_value() ||
-        *rows <= 0) {
+    const auto rows = graph_.Integer(In(added, 1));
+    if (!IsSame(In(below, 0), from) || !IsSame(In(added, 0), from) ||
+        graph_.Integer(In(below, 1)) != 0 || !rows.has_value() || *rows <= 0) {
       return {};
     }
     Add(Kind::kWrap, *rows);

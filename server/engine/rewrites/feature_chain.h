@@ -28,6 +28,9 @@ struct FeatureChain {
 // itself is the column. Returns nullopt unless `part` is a matrix of plain values.
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part);
 
+// Whether the tensor is a sum over the second of three axes, which drops that axis.
+bool SumsLists(const ShapedGraph& graph, Output sum);
+
 // The mean of a list's table rows, leaving out the rows of hidden ids.
 struct MaskedMean {
   Output rows;  // float [rows, values, width]

@@ -62,7 +62,7 @@ TEST_F(FeatureChainTest, AnIntegerIsHashedAsItsDecimals) {
   EXPECT_EQ(Read(), "hash=9 gather of column");
 }
 
-TEST_F(FeatureChainTest, ItEndsAtWhatARewriteDoesNotKnow) {
+TEST_F(FeatureChainTest, ItEndsAtAnUnknownOp) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::Abs(scope_.WithOpName("unknown"), column));
   EXPECT_EQ(Read(), "gather of unknown");
@@ -92,6 +92,23 @@ TEST_F(FeatureChainTest, ASumOverAnotherAxisIsCopied) {
                                         tensorflow::DT_FLOAT);
   ops::Sum(scope_.WithOpName("part"), rows, 2);
   EXPECT_EQ(Read(), "copy of part");
+}
+
+// The mean of a list's rows without those of id 4; the divisor is at least `least`.
+TEST_F(FeatureChainTest, AMeanWithAnotherDivisorOrAFedMaskIsCopied) {
+  for (const float least : {1.0f, 2.0f}) {
+    scope_ = tensorflow::Scope::NewRootScope();
+    table_ = ops::VarHandleOp(scope_.WithOpName("table"), tensorflow::DT_FLOAT, {9, 8});
+    const auto ids = Column(tensorflow::DT_INT64, {-1, -1});
+    const auto rows = ops::ResourceGather(scope_, table_, ids, tensorflow::DT_FLOAT);
+    const auto differs = ops::NotEqual(scope_, ids, ops::Const(scope_, int64_t{4}));
+    const auto shown = ops::Cast(scope_.WithOpName("shown"), differs, tensorflow::DT_FLOAT);
+    const auto mask = ops::ExpandDims(scope_, shown, -1);
+    ops::RealDiv(scope_.WithOpName("part"), ops::Sum(scope_, ops::Mul(scope_, rows, mask), 1),
+                 ops::Maximum(scope_, ops::Sum(scope_, mask, 1), least));
+    EXPECT_EQ(Read(), least == 1 ? "hide=4 gather mean of column" : "copy of part");
+    EXPECT_EQ(Read({"shown"}), "copy of part");
+  }
 }
 
 TEST_F(FeatureChainTest, ANumberIsCopiedFromItsColumn) {

@@ -37,10 +37,10 @@ struct Group {
 Group FindGroup(const ShapedGraph& graph, const Node* concat) {
   Group group{concat, {}};
   const int last = concat->num_inputs() - 1;
-  const auto axis = graph.Integer(ShapedGraph::InputOf(*concat, last));
+  const auto axis = graph.Integer(In(*concat, last));
   if (axis != 1 && axis != -1) return group;
   for (int i = 0; i < last; ++i) {
-    auto feature = ReadFeatureChain(graph, ShapedGraph::InputOf(*concat, i));
+    auto feature = ReadFeatureChain(graph, In(*concat, i));
     if (!feature.has_value()) return {concat, {}};
     group.lookups += feature->table.node != nullptr ? 1 : 0;
     group.features.push_back(*std::move(feature));

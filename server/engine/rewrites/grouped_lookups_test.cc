@@ -194,8 +194,8 @@ class RandomFeatures {
   Output Lookup(int number) {
     ++lookups;
     const bool sums = type_ == tensorflow::DT_FLOAT && Draw(2) == 0;
-    constexpr int kWidths[] = {8, 16, 24, 40, 1, 3, 4, 17};
-    const int width = kWidths[Draw(sums ? 4 : 8)];
+    constexpr int kWidths[] = {8, 16, 24, 40, 32, 64, 1, 3, 4, 17};
+    const int width = kWidths[Draw(sums ? 6 : 10)];
     const int rows = 1 + Draw(50);
     const int rank = sums ? 2 : 1 + Draw(2);
     Output ids = Ids(number, rows, rank, sums);
@@ -372,14 +372,14 @@ TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeenAndADestroyedOneIsNotKept)
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 2.0f);
 }
 
-TEST_F(GroupedLookupsTest, WhatIsFedIsWhereAChainBegins) {
+TEST_F(GroupedLookupsTest, AChainBeginsAtAFedTensor) {
   const auto session = SessionOf(Rewritten(GraphOf(scope_), 2, {"ids"}));
   const auto joined = Fetch(session.get(), {{"first", Ids({0, 1, 2})}, {"ids", Ids({3, 4, 0})}});
   ASSERT_TRUE(joined.ok()) << joined.status();
   EXPECT_EQ(joined->dim_size(1), 4);
 }
 
-TEST_F(GroupedLookupsTest, WhatWaitsForALookupWaitsForTheGroup) {
+TEST_F(GroupedLookupsTest, ANodeThatWaitsForALookupWaitsForTheGroup) {
   EXPECT_THAT(InputsOf(Rewritten(GraphOf(scope_), 2), "after"), ElementsAre("^joined"));
 }
 

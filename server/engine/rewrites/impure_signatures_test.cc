@@ -54,7 +54,7 @@ class ImpureSignaturesTest : public ::testing::Test {
 
 TEST_F(ImpureSignaturesTest, AreNoneWhereNothingIsWritten) { EXPECT_THAT(Find(), IsEmpty()); }
 
-TEST_F(ImpureSignaturesTest, ReadWhatAnotherOneWrites) {
+TEST_F(ImpureSignaturesTest, ReadAVariableThatAnotherOneWrites) {
   Declare("set_bias", After(ops::AssignVariableOp(scope_, bias_, x_)));
   Impurities found = Find();
   EXPECT_EQ(found["score"].why, "it reads \"bias\", which signature \"set_bias\" writes");
@@ -106,7 +106,7 @@ TEST_F(ImpureSignaturesTest, ReadRandomNumbersOrFiles) {
   EXPECT_FALSE(found["noise"].writes);
 }
 
-TEST_F(ImpureSignaturesTest, WriteInsideAFunctionWhatTheyAreCalledWith) {
+TEST_F(ImpureSignaturesTest, WriteAFunctionsArgumentInsideTheFunction) {
   tensorflow::FunctionDef function;
   ASSERT_TRUE(tensorflow::protobuf::TextFormat::ParseFromString(R"(
     signature {

@@ -9,8 +9,6 @@ namespace {
 
 using tensorflow::Node;
 
-Output In(Output tensor, int index) { return ShapedGraph::InputOf(*tensor.node, index); }
-
 class PatternReader {
  protected:
   explicit PatternReader(const ShapedGraph& graph) : graph_(graph) {}
@@ -32,9 +30,8 @@ class MaskedMeanReader : private PatternReader {
 
   std::optional<MaskedMean> Read(Output mean) {
     if (!Pass(mean, "RealDiv") || mean.type() != tensorflow::DT_FLOAT) return {};
-    const Output sum = In(mean, 0);
-    const Output product = ReadSum(sum);
-    if (product.node == nullptr || !Pass(product, "Mul")) return {};
+    if (!PassSum(In(mean, 0)) || !Pass(In(In(mean, 0), 0), "Mul")) return {};
+    const Output product = In(In(mean, 0), 0);
     for (const int mask : {1, 0}) {
       const size_t passed = nodes_.size();
       read_.rows = In(product, 1 - mask);
@@ -49,14 +46,7 @@ class MaskedMeanReader : private PatternReader {
   }
 
  private:
-  // Matches a sum over the second of three axes, and returns its input.
-  Output ReadSum(Output sum) {
-    if (!Pass(sum, "Sum") || Attribute<bool>(*sum.node, "keep_dims")) return {};
-    const auto axes = graph_.Integers(In(sum, 1));
-    const bool second = axes == std::vector<int64_t>{1} || axes == std::vector<int64_t>{-2};
-    const Output summed = In(sum, 0);
-    return second && graph_.ShapeOf(summed).dims() == 3 ? summed : Output{};
-  }
+  bool PassSum(Output sum) { return SumsLists(graph_, sum) && Pass(sum, "Sum"); }
 
   // Matches cast(ids != hidden, float)[:, :, None].
   bool ReadMask(Output mask) {
@@ -90,8 +80,8 @@ class MaskedMeanReader : private PatternReader {
   // Matches maximum(sum(mask, 1), 1).
   bool IsNumber(Output number, Output mask) {
     if (!Pass(number, "Maximum") || !IsOne(In(number, 1))) return false;
-    const Output counted = ReadSum(In(number, 0));
-    return counted.node != nullptr && IsSame(counted, mask);
+    const Output counted = In(number, 0);
+    return PassSum(counted) && IsSame(In(counted, 0), mask);
   }
 
   bool IsOne(Output tensor) const {
@@ -177,6 +167,12 @@ class PaddedListReader : private PatternReader {
 };
 
 }  // namespace
+
+bool SumsLists(const ShapedGraph& graph, Output sum) {
+  if (!graph.Is(sum, "Sum") || Attribute<bool>(*sum.node, "keep_dims")) return false;
+  const auto axes = graph.Integers(In(sum, 1));
+  return (axes == Integers{1} || axes == Integers{-2}) && graph.ShapeOf(In(sum, 0)).dims() == 3;
+}
 
 std::optional<MaskedMean> ReadMaskedMean(const ShapedGraph& graph, Output tensor) {
   return MaskedMeanReader(graph).Read(tensor);

@@ -24,18 +24,14 @@ constexpr Word kWords[] = {{"hash", Kind::kHash},        {"mod", Kind::kMod},
                            {"wrap", Kind::kWrap},        {"int32", Kind::kInt32},
                            {"hide", Kind::kHide}};
 
-bool MustBePositive(Kind kind) {
-  return kind == Kind::kHash || kind == Kind::kMod || kind == Kind::kWrap;
-}
-
 bool ParseStep(std::string_view word, IdStep* step) {
   const std::pair<std::string_view, std::string_view> parts = absl::StrSplit(word, '=');
   const auto* const found =
       std::find_if(std::begin(kWords), std::end(kWords),
                    [&](const Word& known) { return known.name == parts.first; });
-  if (found == std::end(kWords) || !absl::SimpleAtoi(parts.second, &step->value)) return false;
+  if (found == std::end(kWords)) return false;
   step->kind = found->kind;
-  return step->value > 0 || !MustBePositive(step->kind);
+  return absl::SimpleAtoi(parts.second, &step->value);
 }
 
 int64_t Bucket(std::string_view text, int64_t buckets) {
@@ -82,21 +78,18 @@ absl::StatusOr<LookupChain> LookupChain::Parse(std::string_view words) {
   LookupChain chain;
   for (const std::string_view word : absl::StrSplit(words, ' ')) {
     IdStep step;
-    if (word == "gather" && chain.result == Result::kCopy) {
+    if (word == "gather") {
       chain.result = Result::kGather;
-    } else if (word == "sum" && chain.result == Result::kGather) {
+    } else if (word == "sum") {
       chain.result = Result::kSum;
-    } else if (word == "mean" && chain.result == Result::kGather && chain.Hides()) {
+    } else if (word == "mean") {
       chain.result = Result::kMean;
-    } else if (chain.result == Result::kCopy && ParseStep(word, &step)) {
+    } else if (ParseStep(word, &step)) {
       chain.steps.push_back(step);
-    } else if (words != "copy") {
+    } else if (word != "copy") {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", word, "\" is not allowed at its place in \"", words, "\""));
+          absl::StrCat("\"", word, "\" in \"", words, "\" is no step"));
     }
-  }
-  if (chain.result == Result::kCopy && words != "copy") {
-    return absl::InvalidArgumentError(absl::StrCat("\"", words, "\" gathers nothing"));
   }
   return chain;
 }

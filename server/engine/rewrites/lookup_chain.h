@@ -40,7 +40,7 @@ struct LookupChain {
   // A mean is the sum divided by the number of ids that are not hidden, at least 1.
   enum class Result { kCopy, kGather, kSum, kMean };
 
-  // Returns INVALID_ARGUMENT, naming the word, if `words` is not a chain.
+  // Reads what Words() wrote. Returns INVALID_ARGUMENT for an unknown word.
   static absl::StatusOr<LookupChain> Parse(std::string_view words);
   std::string Words() const;
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace colcast::engine {
 namespace {
 
@@ -31,12 +33,9 @@ TEST(LookupChainTest, WordsAreReadAndWritten) {
 }
 
 TEST(LookupChainTest, OtherWordsAreNamed) {
-  for (const char* words :
-       {"", "mod=5", "mod=0 gather", "hash=-1 gather", "gather mod=5", "sum", "copy gather",
-        "leap=3 gather", "mod gather", "gather gather", "gather mean"}) {
-    const auto chain = LookupChain::Parse(words);
-    EXPECT_FALSE(chain.ok()) << words;
-    EXPECT_THAT(chain.status().message(), HasSubstr(words));
+  for (const char* word : {"", "leap=3", "mod", "mod=x"}) {
+    EXPECT_THAT(LookupChain::Parse(absl::StrCat(word, " gather")).status().message(),
+                HasSubstr(absl::StrCat("\"", word, "\"")));
   }
 }
 
@@ -53,7 +52,7 @@ TEST(LookupChainTest, BoundsWrappingAndCastsComeInTheirOrder) {
               ElementsAre(3, std::numeric_limits<int32_t>::min()));
 }
 
-TEST(LookupChainTest, AnIdIsHiddenByWhatItIsThen) {
+TEST(LookupChainTest, AnIdIsHiddenByItsValueAtThatStep) {
   const auto chain = LookupChain::Parse("mod=5 hide=0 at_least=2 gather mean");
   ASSERT_TRUE(chain.ok()) << chain.status();
   std::vector<int64_t> ids = {0, 5, 2, 6};

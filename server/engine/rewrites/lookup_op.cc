@@ -16,7 +16,6 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/shape_inference.h"
-#include "tensorflow/core/util/util.h"
 
 namespace colcast::engine {
 namespace {
@@ -80,14 +79,8 @@ void FindIds(const Part& part, int64_t first, absl::Span<int64_t> ids, absl::Spa
   ApplySteps(steps, ids, weights);
 }
 
-absl::Status CheckIds(const Part& part, int64_t first, absl::Span<const int64_t> ids) {
-  const auto rows = static_cast<uint64_t>(part.table->rows());
-  const auto is_no_row = [rows](int64_t id) { return static_cast<uint64_t>(id) >= rows; };
-  const auto* const bad = std::find_if(ids.begin(), ids.end(), is_no_row);
-  if (bad == ids.end()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "indices", tensorflow::SliceDebugString(part.column->shape(), first + (bad - ids.begin())),
-      " = ", *bad, " is not in [0, ", rows, ")\n\t [[{{node ", part.feature->lookup, "}}]]"));
+absl::Status CheckPart(const Part& part, int64_t first, absl::Span<const int64_t> ids) {
+  return CheckIds(ids, part.table->rows(), part.column->shape(), first, part.feature->lookup);
 }
 
 // The op ColcastGroupedLookup: does the work of many features' lookups and of the Concat that joins
@@ -205,7 +198,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
     std::vector<int64_t> ids(part.values);
     std::vector<float> weights(part.values);
     FindIds(part, 0, absl::MakeSpan(ids), absl::MakeSpan(weights));
-    return CheckIds(part, 0, ids);
+    return CheckPart(part, 0, ids);
   }
 
   // Writes a feature's values for `count` rows, beginning with row `first`.
@@ -225,7 +218,7 @@ class GroupedLookupOp final : public tensorflow::OpKernel {
       ids.resize(std::min(step, count - row) * part.values);
       weights.resize(hides ? ids.size() : 0);
       FindIds(part, begin, absl::MakeSpan(ids), absl::MakeSpan(weights));
-      if (absl::Status status = CheckIds(part, begin, ids); !status.ok()) return status;
+      if (absl::Status status = CheckPart(part, begin, ids); !status.ok()) return status;
       if (part.table->changed != nullptr) part.table->changed->Redirect(ids.data(), ids.size());
       Look(part, ids, weights, std::min(step, count - row),
            {output.begin + row * output.stride, output.stride});

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/session_resources.h"
+#include "tensorflow/core/util/util.h"
 
 namespace colcast::engine {
 namespace {
@@ -123,6 +124,19 @@ TableVariables::~TableVariables() {
   for (const std::atomic<Known*>& known : known_) delete known.load(std::memory_order_relaxed);
 }
 
+absl::Status TableVariables::Read(OpKernelContext* context, int table, const Tensor& input,
+                                  Tensor* values) {
+  if (input.dtype() != tensorflow::DT_RESOURCE) {
+    *values = input;
+    return absl::OkStatus();
+  }
+  RefCountPtr<Var> variable;
+  if (absl::Status status = Find(context, table, input, &variable); !status.ok()) return status;
+  const tensorflow::tf_shared_lock lock(*variable->mu());
+  *values = *variable->tensor();
+  return absl::OkStatus();
+}
+
 absl::Status TableVariables::Find(OpKernelContext* context, int table, const Tensor& handle,
                                   RefCountPtr<Var>* variable) {
   Known* known = known_[table].load(std::memory_order_acquire);
@@ -143,6 +157,17 @@ absl::Status TableVariables::Find(OpKernelContext* context, int table, const Ten
   return absl::OkStatus();
 }
 
+absl::Status CheckIds(absl::Span<const int64_t> ids, int64_t rows,
+                      const tensorflow::TensorShape& shape, int64_t first, std::string_view node) {
+  const auto* const bad = std::find_if(ids.begin(), ids.end(), [rows](int64_t id) {
+    return static_cast<uint64_t>(id) >= static_cast<uint64_t>(rows);
+  });
+  if (bad == ids.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("indices", tensorflow::SliceDebugString(shape, first + (bad - ids.begin())),
+                   " = ", *bad, " is not in [0, ", rows, ")\n\t [[{{node ", node, "}}]]"));
+}
+
 absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType type,
                               absl::Span<const int> int8, TableVariables* variables,
                               std::vector<LookupTable>* tables) {
@@ -157,18 +182,12 @@ absl::Status ReadLookupTables(OpKernelContext* context, tensorflow::DataType typ
   }
   for (int i = 0; i < inputs.size(); ++i) {
     LookupTable& table = (*tables)[i];
-    if (inputs[i].dtype() == tensorflow::DT_RESOURCE) {
-      const bool wanted = std::find(int8.begin(), int8.end(), i) != int8.end();
-      RefCountPtr<Var> variable;
-      absl::Status status = wanted ? ReadInt8(inputs[i], *forms, &table)
-                                   : variables->Find(context, i, inputs[i], &variable);
-      if (!status.ok()) return status;
-      if (wanted) continue;
-      const tensorflow::tf_shared_lock lock(*variable->mu());
-      table.values = *variable->tensor();
-    } else {
-      table.values = inputs[i];
+    if (std::find(int8.begin(), int8.end(), i) != int8.end()) {
+      if (absl::Status status = ReadInt8(inputs[i], *forms, &table); !status.ok()) return status;
+      continue;
     }
+    absl::Status status = variables->Read(context, i, inputs[i], &table.values);
+    if (!status.ok()) return status;
     if (table.values.dims() != 2 || table.values.dtype() != type) {
       return absl::InvalidArgumentError(absl::StrCat(
           "table ", i, " of ", context->op_kernel().name(), " is ", table.values.DebugString(0),

@@ -8,6 +8,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -114,12 +115,16 @@ class TableVariables {
   ~TableVariables();
   TableVariables(const TableVariables&) = delete;
 
-  // The variable that `handle`, an input of the op, refers to. May be called from any thread.
+  // Sets `*values` to a table: `input` itself, or the current value of the variable whose handle it
+  // is. May be called from any thread.
+  absl::Status Read(tensorflow::OpKernelContext* context, int table,
+                    const tensorflow::Tensor& input, tensorflow::Tensor* values);
+
+ private:
   absl::Status Find(tensorflow::OpKernelContext* context, int table,
                     const tensorflow::Tensor& handle,
                     tensorflow::core::RefCountPtr<tensorflow::Var>* variable);
 
- private:
   struct Known {
     tensorflow::Tensor handle;
     tensorflow::core::WeakPtr<tensorflow::Var> variable;
@@ -127,6 +132,11 @@ class TableVariables {
 
   std::vector<std::atomic<Known*>> known_;  // set once; null until found
 };
+
+// Returns Gather's error, INVALID_ARGUMENT naming the node and the first of `ids` that is not in
+// [0, rows). `ids` begin at position `first` of a tensor of this shape.
+absl::Status CheckIds(absl::Span<const int64_t> ids, int64_t rows,
+                      const tensorflow::TensorShape& shape, int64_t first, std::string_view node);
 
 // Reads the tables among the op's inputs. `int8` lists the positions of variables to be read in
 // int8. Returns INVALID_ARGUMENT for a table that is not a matrix of `type`.

@@ -187,6 +187,13 @@ TEST_F(Int8LookupsTest, AreCloseToTensorFlows) {
   }
 }
 
+TEST_F(Int8LookupsTest, AThreadKeepsNoMemoryOfALongList) {
+  const auto session = Start(InInt8());
+  ExpectNothingKept([&](bool is_large) {  // ids of 1.6 MB
+    ASSERT_TRUE(Fetch(session.get(), Requests({1}, is_large ? 200'000 : 1)).ok());
+  });
+}
+
 TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
   const auto original = Start(Original()), rewritten = Start(InInt8());
   for (const int64_t bad : {-1, kRows}) {
@@ -201,7 +208,7 @@ TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
   }
 }
 
-TEST_F(Int8LookupsTest, WhatWaitsForAReadOfTheTableWaitsForTheLookup) {
+TEST_F(Int8LookupsTest, ANodeThatWaitsForAReadOfTheTableWaitsForTheLookup) {
   GraphDef graph = Original();
   tensorflow::NodeDef* const wait = graph.add_node();
   wait->set_name("wait");

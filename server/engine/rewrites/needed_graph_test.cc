@@ -39,7 +39,7 @@ class NeededGraphsTest : public ::testing::Test {
   tensorflow::GraphDef whole_;
 };
 
-TEST_F(NeededGraphsTest, HaveWhatTheirNodesDependOnInTheOrderOfTheWhole) {
+TEST_F(NeededGraphsTest, HaveTheAncestorsOfTheirNodesInTheOrderOfTheWhole) {
   Add("x", "Placeholder");
   Add("y", "Placeholder");
   Add("waited", "NoOp");

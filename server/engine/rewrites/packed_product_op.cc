@@ -1,13 +1,13 @@
-#include "server/engine/rewrites/packed_product_op.h"
+#include "server/engine/rewrites/rewrites.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +26,37 @@
 namespace colcast::engine {
 
 namespace {
+
+using tensorflow::OpInputList;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// The tile of an output matrix that is computed in registers.
+constexpr int kLanes = 16;                       // sums per vector
+constexpr int kVectors = 4;                      // vectors per row of a block
+constexpr int64_t kColumns = kVectors * kLanes;  // columns per block
+// Rows whose sums for one block fit into registers.
+constexpr int kRows = 6;
+
+// A block of the output's columns. Packed weights are 0 beyond the last column.
+struct ProductBlock {
+  // The block that begins at `column`. Each of `added` has one value per column of a matrix `width`
+  // wide.
+  ProductBlock(int64_t column, int64_t width, absl::Span<const float* const> added) {
+    const int64_t columns = std::min(kColumns, width - column);
+    for (const float* const values : added) {
+      for (int64_t i = 0; i < columns; ++i) start[i] += values[column + i];
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      masks[v] =
+          static_cast<uint16_t>((1u << std::clamp<int64_t>(columns - v * kLanes, 0, kLanes)) - 1);
+    }
+  }
+
+  float start[kColumns] = {};  // the sum of the added rows, from which the products' sums start
+  uint16_t masks[kVectors];    // bits of the columns that exist
+};
 
 // Rounds a row and pads it with 0 to an even number of values.
 COLCAST_BFLOAT16 void RoundRow(const float* row, int64_t depth, uint16_t* rounded) {
@@ -86,49 +117,60 @@ void MultiplyBlock(const uint16_t* inputs, int64_t rows, int64_t pairs, const ui
   }
 }
 
-}  // namespace
-
-bool HasBfloat16Products() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512bf16");
-}
-
-Bfloat16Weights::Bfloat16Weights(const float* weights, int64_t depth, int64_t width)
-    : depth_(depth), width_(width) {
-  const int64_t blocks = (width + kColumns - 1) / kColumns;
-  packed_.assign(blocks * pairs() * 2 * kColumns, 0);
-  for (int64_t row = 0; row < depth; ++row) {
-    for (int64_t column = 0; column < width; ++column) {
-      const auto rounded = static_cast<tensorflow::bfloat16>(weights[row * width + column]);
-      const int64_t pair = column / kColumns * pairs() + row / 2;
-      std::memcpy(&packed_[(pair * kColumns + column % kColumns) * 2 + row % 2], &rounded,
-                  sizeof(rounded));
+class Bfloat16Weights {
+ public:
+  // Rounds a row-major matrix, `depth` rows of `width` values, to the nearest bfloat16.
+  Bfloat16Weights(const float* weights, int64_t depth, int64_t width)
+      : depth_(depth), width_(width) {
+    const int64_t blocks = (width + kColumns - 1) / kColumns;
+    packed_.assign(blocks * pairs() * 2 * kColumns, 0);
+    for (int64_t row = 0; row < depth; ++row) {
+      for (int64_t column = 0; column < width; ++column) {
+        const auto rounded = static_cast<tensorflow::bfloat16>(weights[row * width + column]);
+        const int64_t pair = column / kColumns * pairs() + row / 2;
+        std::memcpy(&packed_[(pair * kColumns + column % kColumns) * 2 + row % 2], &rounded,
+                    sizeof(rounded));
+      }
     }
   }
-}
 
-void Bfloat16Weights::Multiply(const float* inputs, int64_t rows,
-                               absl::Span<const float* const> added, bool relu, float* out) const {
-  thread_local std::vector<uint16_t> rounded;
-  const FreeIfLarge free_rounded(&rounded);
-  rounded.resize(rows * pairs() * 2);
-  for (int64_t row = 0; row < rows; ++row) {
-    RoundRow(inputs + row * depth_, depth_, rounded.data() + row * pairs() * 2);
+  // Computes out = activation(inputs * weights + the sum of `added`). Inputs, `rows` rows of
+  // `depth` values, are rounded to bfloat16; sums are float32; each of `added` has one value per
+  // column. A row's result does not depend on the other rows. `out` must not overlap anything.
+  void Multiply(const float* inputs, int64_t rows, absl::Span<const float* const> added, bool relu,
+                float* out) const {
+    thread_local std::vector<uint16_t> rounded;
+    const FreeIfLarge free_rounded(&rounded);
+    rounded.resize(rows * pairs() * 2);
+    for (int64_t row = 0; row < rows; ++row) {
+      RoundRow(inputs + row * depth_, depth_, rounded.data() + row * pairs() * 2);
+    }
+    for (int64_t column = 0; column < width_; column += kColumns) {
+      MultiplyBlock(rounded.data(), rows, pairs(), packed_.data() + column * pairs() * 2,
+                    ProductBlock(column, width_, added), relu, out + column, width_);
+    }
   }
-  for (int64_t column = 0; column < width_; column += kColumns) {
-    MultiplyBlock(rounded.data(), rows, pairs(), packed_.data() + column * pairs() * 2,
-                  ProductBlock(column, width_, added), relu, out + column, width_);
-  }
-}
 
-namespace {
+ private:
+  int64_t pairs() const { return (depth_ + 1) / 2; }
 
-using tensorflow::OpInputList;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
+  const int64_t depth_;
+  const int64_t width_;
+  // Ordered by block of columns; within a block by pair of rows; then by column, with both values
+  // of the pair.
+  std::vector<uint16_t> packed_;
+};
 
+// The op ColcastBfloat16Product: a MatMul and the ops after it, with weights that are rounded and
+// packed. It exists only in the server; a SavedModel never contains it.
+//
+// Inputs: `x` [rows, depth]; `weights`, a matrix whose rows [first_row, first_row + depth) are
+// used; `added`, each [width] or [1, width]; all float32. Attributes: `first_row`, `depth`, `relu`,
+// and `makes_nan_zero` for the Relu. Output: activation(x * weights + the sum of `added`).
+//
+// The first run packs the weights, and so does the first run after an update of the variable. The
+// op keeps a reference to the tensor that it packed, so TensorFlow cannot change the values in
+// place, and an update creates another tensor. Errors are those of MatMul and BiasAdd.
 class Bfloat16ProductOp final : public tensorflow::OpKernel {
  public:
   explicit Bfloat16ProductOp(OpKernelConstruction* construction) : OpKernel(construction) {
@@ -234,15 +276,26 @@ REGISTER_KERNEL_BUILDER(Name("ColcastBfloat16Product").Device(tensorflow::DEVICE
                         Bfloat16ProductOp);
 
 }  // namespace
+
+bool HasBfloat16Products() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bf16");
+}
+
+}  // namespace colcast::engine
+
+#else
+
+namespace colcast::engine {
+
+bool HasBfloat16Products() { return false; }
+
 }  // namespace colcast::engine
 
 #endif
 
 namespace colcast::engine {
-
-#ifndef __x86_64__
-bool HasBfloat16Products() { return false; }
-#endif
 
 const char* Bfloat16ProductOpName() { return "ColcastBfloat16Product"; }
 

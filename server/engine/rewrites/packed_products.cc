@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/rewrites/packed_product_op.h"
 #include "server/engine/rewrites/rewrites.h"
 #include "server/engine/rewrites/shaped_graph.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -44,8 +43,8 @@ class ProductFinder {
     }
     Product product;
     product.nodes.push_back(node);
-    product.x = ShapedGraph::InputOf(*node, 0);
-    product.weights = ShapedGraph::InputOf(*node, 1);
+    product.x = In(*node, 0);
+    product.weights = In(*node, 1);
     const PartialTensorShape weights = graph_.ShapeOf(product.weights);
     if (weights.dims() != 2 || weights.dim_size(0) < kLeastDepth ||
         weights.dim_size(1) < kLeastWidth) {
@@ -67,8 +66,8 @@ class ProductFinder {
   void PassSlice(int64_t width, Product* product) const {
     const Node& slice = *product->weights.node;
     if (!Is(slice, "Slice")) return;
-    const Output source = ShapedGraph::InputOf(slice, 0);
-    const auto begin = graph_.Integers(ShapedGraph::InputOf(slice, 1));
+    const Output source = In(slice, 0);
+    const auto begin = graph_.Integers(In(slice, 1));
     if (!begin.has_value() || (*begin)[1] != 0 || graph_.ShapeOf(source).dim_size(1) != width) {
       return;
     }
@@ -79,11 +78,10 @@ class ProductFinder {
   // Whether the weights are a constant, a variable, or rows of a variable that are gathered once.
   bool AreFixed(Output weights) const {
     while (Is(*weights.node, "Identity") || Is(*weights.node, KernelRowsOpName())) {
-      weights = ShapedGraph::InputOf(*weights.node, 0);
+      weights = In(weights, 0);
     }
     return Is(*weights.node, "Const") ||
-           (Is(*weights.node, "ReadVariableOp") &&
-            Is(*ShapedGraph::InputOf(*weights.node, 0).node, "VarHandleOp"));
+           (Is(*weights.node, "ReadVariableOp") && Is(*In(weights, 0).node, "VarHandleOp"));
   }
 
   // Adds the only reader of the product's result, if the op can do that node's work too.
@@ -99,7 +97,7 @@ class ProductFinder {
     } else if (Is(*reader, "BiasAdd") || Is(*reader, "AddV2") || Is(*reader, "Add")) {
       const int other = 1 - edge->dst_input();
       if (Is(*reader, "BiasAdd") && other != 1) return false;
-      const Output added = ShapedGraph::InputOf(*reader, other);
+      const Output added = In(*reader, other);
       if (!IsRow(graph_.ShapeOf(added), width)) return false;
       product->added.push_back(added);
     } else {

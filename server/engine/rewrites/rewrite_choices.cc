@@ -51,10 +51,6 @@ Status ReadChoice(const std::string& file, const std::string& key, ChoiceFile* c
   if (TextOf(made_for->value) != key) {
     return NotFound(file, " is for \"", TextOf(made_for->value), "\"");
   }
-  if (read.rewrites.count("bfloat16 tables") > 0) {
-    return InvalidArgument(file, ": tables in bfloat16 are no longer read; export with ",
-                           "--table-type int8 and run `colcast tune --graphs` again");
-  }
   *choice = std::move(read);
   return OkStatus();
 }

@@ -67,7 +67,6 @@ TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
       {"{}", "was not written by `colcast tune --graphs`"},
       {R"({"key": "k", "rewrites": [1], "signatures": []})", "was not written by"},
       {R"({"key": "k", "rewrites": "all", "signatures": []})", "was not written by"},
-      {For("k", "bfloat16 tables"), "no longer read; export with --table-type int8"},
       {std::string((1 << 20) + 1, ' '), "more than 1048576 bytes"},
       {std::string(1 << 20, '['), "is not a JSON object"},
   };

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/engine/rewrites/needed_graph.h"
-#include "server/engine/rewrites/packed_product_op.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"

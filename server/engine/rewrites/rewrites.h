@@ -93,7 +93,7 @@ absl::StatusOr<int> UseInt8Tables(const std::set<std::string>& variables,
                                   const std::set<std::string>& feeds, tensorflow::GraphDef* graph);
 
 // Turns a float32 MatMul with a variable, some of its rows, or a constant into one
-// ColcastBfloat16Product (packed_product_op.h), together with the rows added to it and the Relu.
+// ColcastBfloat16Product (packed_product_op.cc), together with the rows added to it and the Relu.
 // Scores stay close but not bit-identical. Returns the number of products replaced.
 absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds,
                                         tensorflow::GraphDef* graph);
@@ -102,6 +102,11 @@ absl::StatusOr<int> UseBfloat16Products(const std::set<std::string>& feeds,
 // links its op's registration in.
 const char* GroupedLookupOpName();
 const char* KernelRowsOpName();
+const char* Bfloat16ProductOpName();
+
+// Whether this CPU has the instructions of ColcastBfloat16Product. Builds for other processors than
+// x86 do not contain the op.
+bool HasBfloat16Products();
 
 }  // namespace colcast::engine
 

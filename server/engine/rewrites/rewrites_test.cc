@@ -40,7 +40,7 @@ absl::StatusOr<std::string> Rewritten(const tensorflow::MetaGraphDef& model) {
                       model.signature_def().at("ranks"), &graph);
 }
 
-TEST(RewriteGraph, SaysWhatItDid) {
+TEST(RewriteGraph, SaysHowManyPlacesItChanged) {
   EXPECT_EQ(*Rewritten(Model({"score"})), "1 products in bfloat16");
 }
 
@@ -48,7 +48,7 @@ TEST(RewriteGraph, AnOutputThatDependsOnNothingRoundedMayBeWhole) {
   EXPECT_EQ(*Rewritten(Model({"score", "item"})), "1 products in bfloat16");
 }
 
-TEST(RewriteGraph, AWholeNumberThatDependsOnWhatIsRoundedIsRefused) {
+TEST(RewriteGraph, AWholeNumberThatDependsOnRoundedValuesIsRefused) {
   const absl::Status status = Rewritten(Model({"score", "best"})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),

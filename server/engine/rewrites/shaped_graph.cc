@@ -18,7 +18,7 @@ namespace {
 // which TensorFlow does not infer.
 bool IsLookup(const tensorflow::Node& node) {
   return node.type_string() == "LookupTableFindV2" &&
-         ShapedGraph::InputOf(node, 0).node->type_string() == "HashTableV2";
+         In(node, 0).node->type_string() == "HashTableV2";
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ absl::Status ShapedGraph::InferLookups() {
   return absl::OkStatus();
 }
 
-Output ShapedGraph::InputOf(const Node& node, int index) {
+Output In(const Node& node, int index) {
   const tensorflow::Edge* edge = nullptr;
   TF_CHECK_OK(node.input_edge(index, &edge));
   return {edge->src(), edge->src_output()};

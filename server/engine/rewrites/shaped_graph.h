@@ -44,6 +44,10 @@ std::string NameOf(Output output);
 // The control inputs of the nodes, as inputs of a NodeDef: "^node".
 std::set<std::string> WaitsOf(absl::Span<const tensorflow::Node* const> nodes);
 
+// The input of this index of a node, or of the node whose output `tensor` is.
+Output In(const tensorflow::Node& node, int index);
+inline Output In(Output tensor, int index) { return In(*tensor.node, index); }
+
 class ShapedGraph {
  public:
   // `feeds` names the nodes that every run feeds. Errors are TensorFlow's, for example of an
@@ -61,7 +65,6 @@ class ShapedGraph {
     return node.type_string() == op && feeds_.count(node.name()) == 0;
   }
 
-  static Output InputOf(const tensorflow::Node& node, int index);
   tensorflow::PartialTensorShape ShapeOf(Output output) const;
 
   // The value of a tensor that depends only on constants.

@@ -49,7 +49,7 @@ TEST_F(ShapedGraphTest, ShapesFollowFromThoseOfColumns) {
   EXPECT_EQ(graph_->ShapeOf(wider).DebugString(), "[?,3,1]");
 }
 
-TEST_F(ShapedGraphTest, ALookupKeepsTheShapeOfItsKeysAndSoDoesWhatReadsIt) {
+TEST_F(ShapedGraphTest, ALookupAndItsReadersHaveTheShapeOfTheKeys) {
   const auto column = Column({-1, 3}, tensorflow::DT_STRING);
   const auto table = ops::HashTable(scope_, tensorflow::DT_STRING, tensorflow::DT_INT64);
   const auto found = ops::LookupTableFind(scope_, table, column, ops::Const(scope_, int64_t{-1}));
@@ -80,7 +80,7 @@ TEST_F(ShapedGraphTest, AFedTensorIsMadeByNoOp) {
   EXPECT_FALSE(graph_->Is(fed, "Identity"));
   EXPECT_TRUE(graph_->Is(Of("same"), "Identity"));
   EXPECT_FALSE(graph_->Is(Of("same"), "Squeeze"));
-  EXPECT_TRUE(IsSame(ShapedGraph::InputOf(*Of("same").node, 0), Of("column")));
+  EXPECT_TRUE(IsSame(In(*Of("same").node, 0), Of("column")));
 }
 
 TEST(ShapedGraphErrorsTest, AnOpThatIsNotRegisteredIsNamed) {

@@ -3,9 +3,11 @@
 #define COLCAST_SERVER_ENGINE_REWRITES_TESTING_H_
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "server/base/scratch.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -104,6 +107,17 @@ inline void ExpectSameBits(tensorflow::Session* actual, tensorflow::Session* exp
   ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
   EXPECT_EQ(one->shape(), other->shape());
   EXPECT_TRUE(one->tensor_data() == other->tensor_data()) << one->shape();
+}
+
+// Expects threads to keep no memory of a large run: `run(true)` runs on large tensors, of up to 16
+// MB, which it frees, run(false) on small ones.
+inline void ExpectNothingKept(const std::function<void(bool is_large)>& run) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 17);  // large blocks are mapped, and counted as such
+  tensorflow::Tensor(tensorflow::DT_FLOAT, {1 << 22});  // TensorFlow's allocator keeps its blocks
+  run(false);
+  const size_t before = mallinfo2().hblkhd;
+  run(true);
+  EXPECT_LT(mallinfo2().hblkhd, before + kMostKeptBytes);
 }
 
 // The inputs of a graph's node.

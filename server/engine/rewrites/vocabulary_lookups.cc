@@ -51,12 +51,11 @@ class LookupReader {
 
   std::optional<VocabularyLookup> Read(const Node* find) const {
     if (!graph_.Is(*find, "LookupTableFindV2") ||
-        ShapedGraph::InputOf(*find, 0).node->type_string() != "HashTableV2" ||
-        find->output_type(0) != tensorflow::DT_INT64 ||
-        graph_.ShapeOf(ShapedGraph::InputOf(*find, 2)).dims() != 0) {
+        In(*find, 0).node->type_string() != "HashTableV2" ||
+        find->output_type(0) != tensorflow::DT_INT64 || graph_.ShapeOf(In(*find, 2)).dims() != 0) {
       return {};
     }
-    VocabularyLookup lookup{find, find, ShapedGraph::InputOf(*find, 1), {}, {}, {}};
+    VocabularyLookup lookup{find, find, In(*find, 1), {}, {}, {}};
     const auto type = lookup.values.type();
     if (type != tensorflow::DT_STRING && type != tensorflow::DT_INT64) return {};
     ReadToken(&lookup);
@@ -79,14 +78,14 @@ class LookupReader {
       if (edge->IsControlEdge() || edge->dst_input() != 2 || !graph_.Is(*select, "SelectV2")) {
         continue;
       }
-      const Output equal = ShapedGraph::InputOf(*select, 0);
-      const Output id = ShapedGraph::InputOf(*select, 1);
+      const Output equal = In(*select, 0);
+      const Output id = In(*select, 1);
       if (!graph_.Is(equal, "Equal") || !WaitsOf({select, equal.node}).empty() ||
           !IsScalarConstant(id)) {
         continue;
       }
-      const Output values = ShapedGraph::InputOf(*equal.node, 0);
-      const Output token = ShapedGraph::InputOf(*equal.node, 1);
+      const Output values = In(equal, 0);
+      const Output token = In(equal, 1);
       if (!IsSame(values, lookup->values) || !IsScalarConstant(token)) continue;
       lookup->replaced = select;
       lookup->token = token;
@@ -105,8 +104,8 @@ NodeDef MakeNode(const VocabularyLookup& lookup) {
   made.set_device(lookup.find->requested_device());
   const bool has_token = lookup.token.node != nullptr;
   made.add_input(NameOf(lookup.list.has_value() ? lookup.list->column : lookup.values));
-  made.add_input(NameOf(ShapedGraph::InputOf(*lookup.find, 0)));
-  made.add_input(NameOf(ShapedGraph::InputOf(*lookup.find, 2)));
+  made.add_input(NameOf(In(*lookup.find, 0)));
+  made.add_input(NameOf(In(*lookup.find, 2)));
   if (lookup.list.has_value()) {
     made.add_input(NameOf(lookup.list->lengths));
     made.add_input(NameOf(lookup.list->padding));

@@ -54,6 +54,7 @@ struct Model {
   bool has_token = true;
   int token = 0;
   int padding = 0;
+  int64_t first = 0;  // where the list begins
 };
 
 // ids = the ids of a column's values in a vocabulary of 1 to 9, which `init` fills.
@@ -74,7 +75,7 @@ GraphDef GraphOf(const Model& model) {
     const auto most = ops::Max(scope, lengths, 0, ops::Max::KeepDims(true));
     const auto longest = ops::Maximum(scope, most, {int64_t{0}});
     const auto end = ops::Reshape(scope, longest, ops::Const<int>(scope, {}, {0}));
-    const auto steps = ops::Range(scope, int64_t{0}, end, int64_t{1});
+    const auto steps = ops::Range(scope, model.first, end, int64_t{1});
     const auto indices = ops::Where(scope.WithOpName("indices"),
                                     ops::Less(scope, steps, ops::ExpandDims(scope, lengths, 1)));
     const auto rows = ops::Shape(scope, lengths, ops::Shape::OutType(tensorflow::DT_INT64));
@@ -187,11 +188,11 @@ TEST(VocabularyLookupsTest, RowsBehindTheLengthsAreIgnored) {
   EXPECT_EQ(ids->flat<int64_t>()(1), 3);
 }
 
-TEST(VocabularyLookupsTest, WhatWaitsForTheLookupWaitsForTheOp) {
+TEST(VocabularyLookupsTest, ANodeThatWaitsForTheLookupWaitsForTheOp) {
   EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1), "after"), ElementsAre("^ids"));
 }
 
-TEST(VocabularyLookupsTest, ALookupAloneAndWhatIsFedStayTensorFlows) {
+TEST(VocabularyLookupsTest, ALookupAloneAndAFedOneStayTensorFlows) {
   Model alone;
   alone.is_list = alone.has_token = false;
   Rewritten(GraphOf(alone), 0);
@@ -206,9 +207,12 @@ TEST(VocabularyLookupsTest, ALookupWhoseDefaultIsNoScalarStaysTensorFlows) {
   Rewritten(graph, 0);
 }
 
-TEST(VocabularyLookupsTest, AListThatIsFedBeginsThere) {
-  EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1, {"indices"}), "ids"),
-              ::testing::Contains(::testing::StartsWith("SparseToDense")));
+TEST(VocabularyLookupsTest, AFedListAndOneThatBeginsElsewhereAreLeftToTensorFlow) {
+  const auto is_padded = ::testing::Contains(::testing::StartsWith("SparseToDense"));
+  EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1, {"indices"}), "ids"), is_padded);
+  Model other;
+  other.first = 1;
+  EXPECT_THAT(InputsOf(Rewritten(GraphOf(other), 1), "ids"), is_padded);
 }
 
 }  // namespace
