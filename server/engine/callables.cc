@@ -64,7 +64,6 @@ class Callables::Callable {
   }
 
   const std::vector<int> outputs;
-  std::atomic<int64_t> last_use{0};
 
   // Held while the callable is made. The members below do not change after that.
   std::mutex mutex;
@@ -82,17 +81,19 @@ Callables::Callables(std::vector<std::string> feeds, std::vector<std::string> fe
       fetches_(std::move(fetches)),
       session_(session),
       inter_op_parallelism_(inter_op_parallelism),
-      all_(std::make_shared<Callable>(session, FirstNumbers(fetches_.size()))),
+      all_(std::make_unique<Callable>(session, FirstNumbers(fetches_.size()))),
       mapped_(MappedTables::Of(session)) {}
 
+Callables::~Callables() = default;
+
 absl::Status Callables::Prepare(const std::vector<int>& outputs) {
-  return Make(FindOrAdd(outputs).get());
+  return Make(FindOrAdd(outputs));
 }
 
 absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<int>& outputs,
                             std::vector<Tensor>* tensors) {
-  const std::shared_ptr<Callable> callable = FindOrAdd(outputs);
-  if (absl::Status status = Make(callable.get()); !status.ok()) return status;
+  Callable* const callable = FindOrAdd(outputs);
+  if (absl::Status status = Make(callable); !status.ok()) return status;
   std::vector<Tensor> fetched;
   {
     // TensorFlow's own pool threads use the same settings.
@@ -112,7 +113,7 @@ absl::Status Callables::Run(const std::vector<Tensor>& feeds, const std::vector<
   }
   tensors->clear();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const size_t place = callable == all_ ? outputs[i] : i;
+    const size_t place = callable == all_.get() ? outputs[i] : i;
     tensors->push_back(fetched[callable->fetches[place]]);
   }
   return absl::OkStatus();
@@ -126,41 +127,19 @@ tsl::thread::ThreadPool* Callables::Pool() const {
   return pool;
 }
 
-std::shared_ptr<Callables::Callable> Callables::FindOrAdd(const std::vector<int>& outputs) {
-  if (outputs.size() == fetches_.size()) return all_;
-  const int64_t use = uses_.fetch_add(1, std::memory_order_relaxed);
+Callables::Callable* Callables::FindOrAdd(const std::vector<int>& outputs) {
+  if (outputs.size() == fetches_.size()) return all_.get();
   {
     const std::shared_lock<std::shared_mutex> lock(mutex_);
     const auto found = some_.find(outputs);
-    if (found != some_.end()) {
-      found->second->last_use.store(use, std::memory_order_relaxed);
-      return found->second;
-    }
+    if (found != some_.end()) return found->second.get();
+    if (some_.size() == kMost) return all_.get();
   }
-  std::shared_ptr<Callable> dropped;  // destroyed after the lock is released
   const std::unique_lock<std::shared_mutex> lock(mutex_);
-  const auto found = some_.find(outputs);
-  if (found != some_.end()) return found->second;
-  if (some_.size() == kMost) {
-    dropped = TakeStale(use);
-    if (dropped == nullptr) return all_;
-  }
-  auto added = std::make_shared<Callable>(session_, outputs);
-  added->last_use = use;
-  some_[outputs] = added;
-  return added;
-}
-
-// Removes the least recently used callable. Returns null if all were used within the last kStale
-// runs.
-std::shared_ptr<Callables::Callable> Callables::TakeStale(int64_t use) {
-  const auto oldest = std::min_element(
-      some_.begin(), some_.end(),
-      [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; });
-  if (use - oldest->second->last_use < kStale) return nullptr;
-  std::shared_ptr<Callable> taken = std::move(oldest->second);
-  some_.erase(oldest);
-  return taken;
+  if (some_.size() == kMost && some_.count(outputs) == 0) return all_.get();
+  std::unique_ptr<Callable>& callable = some_[outputs];
+  if (callable == nullptr) callable = std::make_unique<Callable>(session_, outputs);
+  return callable.get();
 }
 
 absl::Status Callables::Make(Callable* callable) const {

@@ -36,52 +36,32 @@ std::string Ints(const std::vector<uint64_t>& values) {
   return Proto(DT_INT64, values.size(), BytesField(10, Varints(values)));
 }
 
-TEST(InputTest, RepeatsOneRow) {
+TEST(InputTest, ATensorIsFilledAgainIfItFitsAndNobodySharesIt) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({7}), TensorShape({3}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(7, 7, 7));
-}
-
-TEST(InputTest, FillsATensorOfTheSameShapeAgain) {
-  Tensor tensor;
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(7, 7, 7));  // one row is repeated
   ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   const void* const memory = tensor.data();
   ASSERT_TRUE(Build(Ints({3, 4}), TensorShape({2}), &tensor).ok());
   EXPECT_EQ(tensor.data(), memory);
-  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3, 4));
-}
-
-TEST(InputTest, LeavesATensorAloneThatOthersShare) {
-  Tensor tensor;
-  ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
   const Tensor shared = tensor;
-  ASSERT_TRUE(Build(Ints({3, 4}), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<int64_t>(shared), ElementsAre(1, 2));
-  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3, 4));
-}
-
-TEST(InputTest, MakesATensorOfAnotherShapeOrDtype) {
-  Tensor tensor;
-  ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
-  ASSERT_TRUE(Build(Ints({3}), TensorShape({1}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(3));
-  ASSERT_TRUE(Build(Proto(DT_STRING, 1, BytesField(8, "a")), TensorShape({1}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("a"));
-  ASSERT_TRUE(Build(Proto(DT_STRING, 0, ""), TensorShape({0}), &tensor).ok());
-  EXPECT_EQ(tensor.NumElements(), 0);
-}
-
-TEST(InputTest, ReplacesAllOldValues) {
-  Tensor tensor;
-  const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
-  ASSERT_TRUE(Build(Proto(DT_STRING, 2, two), TensorShape({2}), &tensor).ok());
-  ASSERT_TRUE(Build(Proto(DT_STRING, 2, BytesField(8, "z")), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("z", "z"));
-  ASSERT_TRUE(Build(Proto(DT_STRING, 2, ""), TensorShape({2}), &tensor).ok());
-  EXPECT_THAT(ElementsOf<tstring>(tensor), ElementsAre("", ""));
-  ASSERT_TRUE(Build(Ints({1, 2}), TensorShape({2}), &tensor).ok());
+  ASSERT_TRUE(Build(Ints({5, 6}), TensorShape({2}), &tensor).ok());
+  EXPECT_THAT(ElementsOf<int64_t>(shared), ElementsAre(3, 4));
+  EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(5, 6));
   ASSERT_TRUE(Build(Proto(DT_INT64, 2, ""), TensorShape({2}), &tensor).ok());
   EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(0, 0));
+}
+
+TEST(InputTest, ATensorOfStringsKeepsNoOldValue) {
+  Tensor tensor;
+  const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
+  for (const auto& [strings, expected] : std::vector<std::pair<std::string, std::string>>{
+           {two, "y"}, {BytesField(8, "z"), "z"}, {"", ""}}) {
+    ASSERT_TRUE(Build(Proto(DT_STRING, 2, strings), TensorShape({2}), &tensor).ok());
+    EXPECT_EQ(tensor.flat<tstring>()(1), expected);
+  }
+  ASSERT_TRUE(Build(Proto(DT_STRING, 0, ""), TensorShape({0}), &tensor).ok());
+  EXPECT_EQ(tensor.NumElements(), 0);
 }
 
 TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {

@@ -89,14 +89,6 @@ bool JoinsAlone(const RequestPlan& plan) {
   return plan.profile.group != 0 && !plan.rules->allowed_batch_sizes.empty();
 }
 
-// Returns null unless the signature takes tf.Examples that are read as columns.
-RunExamples ExamplesOf(const RequestPlan& plan) {
-  if (plan.examples == nullptr) return nullptr;
-  return [signature = plan.examples](const DecodedRequest& examples, RunResult* result) {
-    return Transcoding::Answer(*signature, examples, result);
-  };
-}
-
 Status RunPlan(const RequestPlan& plan, std::unique_ptr<Outputs>* outputs) {
   RunResult result;
   if (plan.examples == nullptr || !Transcoding::Answer(*plan.examples, *plan.request, &result)) {
@@ -144,7 +136,7 @@ Status TensorFlowModel::Run(const PlannedRequest& plan, std::unique_ptr<Outputs>
   if (!JoinsAlone(AsPlan(plan))) return RunPlan(AsPlan(plan), outputs);
   BatchMember alone;
   alone.plan = &plan;
-  RunGroup({&alone});
+  RunJoined(RunMember, {&alone});
   *outputs = std::move(alone.outputs);
   return std::move(alone.status);
 }
@@ -155,23 +147,18 @@ void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
   for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
   for (const auto& [number, group] : groups) {
     if (number != 0 && (group.size() > 1 || JoinsAlone(AsPlan(*group[0]->plan)))) {
-      RunGroup(group);
+      RunJoined(RunMember, group);
     } else {
       for (BatchMember* const member : group) RunMember(member);
     }
   }
 }
 
-void TensorFlowModel::RunGroup(const std::vector<BatchMember*>& group) {
-  const RequestPlan& first = AsPlan(*group[0]->plan);
-  RunJoined(*first.programs, *first.rules, {RunMember, ExamplesOf(first)}, group);
-}
-
 std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {
   const RequestPlan& plan = AsPlan(planned);
   if (!plan.profile.can_be_split) return nullptr;
   const tables::ReadsGeneration reads(TablesNow());
-  return SlicedRequest::Create(plan, ExamplesOf(plan));
+  return SliceRequest(plan);
 }
 
 }  // namespace colcast::engine

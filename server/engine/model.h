@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/engine/batch/joined_requests.h"
 #include "server/engine/engine.h"
 #include "server/engine/examples/transcoding.h"
 #include "server/engine/mapping/map_variables.h"
@@ -112,7 +111,6 @@ class TensorFlowModel final : public Model {
   // Why the signature of that name cannot be run: FAILED_PRECONDITION if there is none.
   absl::Status NotServed(std::string_view name) const;
   tables::GenerationPtr TablesNow() const;
-  static void RunGroup(const std::vector<BatchMember*>& group);
   // Decides how one-row inputs of signatures without a record are fed.
   void SetOneRowInputs(const SignatureGraphs& graphs,
                        std::map<std::string, RowRecord>* by_name) const;

@@ -125,15 +125,5 @@ TEST_F(ModelRunsTest, RequestsOfOneGroupRunTogether) {
   for (const ProgramStats& stats : model_->stats().programs) EXPECT_EQ(stats.count, 1);
 }
 
-TEST_F(ModelRunsTest, ARequestRunsBySlices) {
-  const PlanPtr plan = Scores(1, {1, 2, 3, 4, 5});
-  const std::unique_ptr<Slices> slices = model_->Split(*plan);
-  ASSERT_NE(slices, nullptr);
-  while (slices->rows_left() > 0) slices->Run(slices->Take(2));
-  std::unique_ptr<Outputs> outputs;
-  ASSERT_TRUE(slices->Join(&outputs).ok());
-  EXPECT_THAT(FirstOutput(*outputs), ElementsAre(11, 12, 13, 14, 15));
-}
-
 }  // namespace
 }  // namespace colcast::engine

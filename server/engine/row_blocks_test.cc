@@ -65,58 +65,58 @@ class RowBlocksTest : public ::testing::Test {
   std::deque<Input> wire_;
 };
 
-TEST_F(RowBlocksTest, RowsFollowOneAnother) {
-  const Tensor stacked = Stack({AllRows(Numbers({2}, {1, 300}), 2), AllRows(Numbers({1}, {7}), 1)});
-  EXPECT_EQ(stacked.shape(), tensorflow::TensorShape({3}));
-  EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(1, 300, 7));
-}
-
-TEST_F(RowBlocksTest, ASingleRowIsRepeated) {
-  const Tensor stacked =
-      Stack({AllRows(Numbers({1, 2}, {1, 2}), 3), AllRows(Numbers({2, 2}, {3, 4, 5, 6}), 2)});
-  EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(1, 2, 1, 2, 1, 2, 3, 4, 5, 6));
-}
-
-TEST_F(RowBlocksTest, AListThatRepeatsItsLastValueEndsWithItsBlock) {
-  const Tensor stacked = Stack({AllRows(Numbers({3}, {5}), 3), AllRows(Numbers({2}, {6, 7}), 2)});
-  EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(5, 5, 5, 6, 7));
-}
-
-TEST_F(RowBlocksTest, TheFirstRowOfSeveralIsRepeatedWhereItIsAskedFor) {
-  for (const Input* const column : {&Numbers({2}, {8, 9}), &LaidOut({2}, {8, 9})}) {
-    const Tensor stacked = Stack({AllRows(*column, 2), {column, 0, 3, true}});
-    EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(8, 9, 8, 8, 8));
+TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndFilledUp) {
+  constexpr PadWith kZeros = PadWith::kZeros, kFirst = PadWith::kFirstValue;
+  const Input& packed = Numbers({2}, {8, 9});  // as varints, unlike columns that are laid out
+  const Input& laid_out = LaidOut({2}, {8, 9});
+  const std::vector<RowBlock> of_two_widths = {AllRows(Numbers({2, 1}, {1, 2}), 2),
+                                               AllRows(Numbers({1, 3}, {3, 4, 5}), 1)};
+  const std::vector<RowBlock> empty_beside_one = {AllRows(Numbers({2, 0}, {}), 2),
+                                                  AllRows(Numbers({1, 1}, {4}), 1)};
+  const struct {
+    std::vector<RowBlock> blocks;
+    PadWith pad;
+    std::vector<int64_t> dims;
+    std::vector<int64_t> values;
+  } kCases[] = {
+      {{AllRows(Numbers({2}, {1, 300}), 2), AllRows(Numbers({1}, {7}), 1)},
+       kZeros,
+       {3},
+       {1, 300, 7}},
+      // A single row is repeated, and so is the first of several where a block asks for it.
+      {{AllRows(Numbers({1, 2}, {1, 2}), 2), AllRows(Numbers({1, 2}, {3, 4}), 1)},
+       kZeros,
+       {3, 2},
+       {1, 2, 1, 2, 3, 4}},
+      {{AllRows(packed, 2), {&packed, 0, 3, true}}, kZeros, {5}, {8, 9, 8, 8, 8}},
+      {{AllRows(laid_out, 2), {&laid_out, 0, 3, true}}, kZeros, {5}, {8, 9, 8, 8, 8}},
+      // A list that repeats its last value ends with its block.
+      {{AllRows(Numbers({3}, {5}), 3), AllRows(Numbers({2}, {6, 7}), 2)},
+       kZeros,
+       {5},
+       {5, 5, 5, 6, 7}},
+      // Some rows are copied out.
+      {{{&LaidOut({3, 2}, {1, 2, 3, 4, 5, 6}), 1, 2}}, kZeros, {2, 2}, {3, 4, 5, 6}},
+      {{{&Numbers({3}, {1, 2, 3}), 1, 2}}, kZeros, {2}, {2, 3}},
+      // Shorter rows are filled up in every inner dimension.
+      {of_two_widths, kZeros, {3, 3}, {1, 0, 0, 2, 0, 0, 3, 4, 5}},
+      {of_two_widths, kFirst, {3, 3}, {1, 1, 1, 2, 1, 1, 3, 4, 5}},
+      {{AllRows(Numbers({1, 1}, {1}), 2), AllRows(Numbers({1, 2}, {3, 4}), 1)},
+       kZeros,
+       {3, 2},
+       {1, 0, 1, 0, 3, 4}},
+      {{AllRows(Numbers({1, 2, 1}, {1, 2}), 2), AllRows(Numbers({1, 1, 2}, {3, 4}), 1)},
+       kZeros,
+       {3, 2, 2},
+       {1, 0, 2, 0, 1, 0, 2, 0, 3, 4, 0, 0}},
+      {empty_beside_one, kFirst, {3, 1}, {0, 0, 4}},
+      {{empty_beside_one[0]}, kZeros, {2, 0}, {}},
+  };
+  for (const auto& one : kCases) {
+    const Tensor stacked = Stack(one.blocks, one.pad);
+    EXPECT_EQ(stacked.shape(), tensorflow::TensorShape(one.dims));
+    EXPECT_EQ(ElementsOf<int64_t>(stacked), one.values);
   }
-}
-
-TEST_F(RowBlocksTest, SomeRowsAreTakenOut) {
-  const Tensor numbers = Stack({{&LaidOut({3, 2}, {1, 2, 3, 4, 5, 6}), 1, 2}});
-  EXPECT_EQ(numbers.shape(), tensorflow::TensorShape({2, 2}));
-  EXPECT_THAT(ElementsOf<int64_t>(numbers), ElementsAre(3, 4, 5, 6));
-  const Tensor strings = Stack({{&Strings({3}, {"x", "y", "z"}), 1, 2}});
-  EXPECT_THAT(ElementsOf<tstring>(strings), ElementsAre("y", "z"));
-  // Packed varints, which are not laid out in memory.
-  EXPECT_THAT(ElementsOf<int64_t>(Stack({{&Numbers({3}, {1, 2, 3}), 1, 2}})), ElementsAre(2, 3));
-}
-
-TEST_F(RowBlocksTest, ShorterListsAreFilledUp) {
-  const std::vector<RowBlock> blocks = {AllRows(Numbers({2, 1}, {1, 2}), 2),
-                                        AllRows(Numbers({1, 3}, {3, 4, 5}), 1)};
-  EXPECT_THAT(ElementsOf<int64_t>(Stack(blocks)), ElementsAre(1, 0, 0, 2, 0, 0, 3, 4, 5));
-  EXPECT_THAT(ElementsOf<int64_t>(Stack(blocks, PadWith::kFirstValue)),
-              ElementsAre(1, 1, 1, 2, 1, 1, 3, 4, 5));
-}
-
-TEST_F(RowBlocksTest, AShorterListThatIsRepeatedIsFilledUp) {
-  const Tensor stacked =
-      Stack({AllRows(Numbers({1, 1}, {1}), 2), AllRows(Numbers({1, 2}, {3, 4}), 1)});
-  EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(1, 0, 1, 0, 3, 4));
-}
-
-TEST_F(RowBlocksTest, EveryInnerDimensionIsFilledUp) {
-  const Tensor stacked =
-      Stack({AllRows(Numbers({1, 2, 1}, {1, 2}), 2), AllRows(Numbers({1, 1, 2}, {3, 4}), 1)});
-  EXPECT_THAT(ElementsOf<int64_t>(stacked), ElementsAre(1, 0, 2, 0, 1, 0, 2, 0, 3, 4, 0, 0));
 }
 
 TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndFilledUp) {
@@ -126,14 +126,8 @@ TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndFilledUp) {
               ElementsAre("a", "", "a", "", "b", "c", "d", "e"));
   EXPECT_THAT(ElementsOf<tstring>(Stack(blocks, PadWith::kFirstValue)),
               ElementsAre("a", "a", "a", "a", "b", "c", "d", "e"));
-}
-
-TEST_F(RowBlocksTest, EmptyListsHaveRows) {
-  const Input& empty = Numbers({2, 0}, {});
-  EXPECT_THAT(ElementsOf<int64_t>(Stack({AllRows(empty, 2), AllRows(Numbers({1, 1}, {4}), 1)},
-                                        PadWith::kFirstValue)),
-              ElementsAre(0, 0, 4));
-  EXPECT_EQ(Stack({AllRows(empty, 2)}).shape(), tensorflow::TensorShape({2, 0}));
+  const Tensor some = Stack({{&Strings({3}, {"x", "y", "z"}), 1, 2}});
+  EXPECT_THAT(ElementsOf<tstring>(some), ElementsAre("y", "z"));
 }
 
 TEST_F(RowBlocksTest, TheBytesBeyondThoseSentAreKnownBeforehand) {
@@ -166,7 +160,7 @@ TEST_F(RowBlocksTest, ABoolThatIsNoneIsAnError) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(RowBlocksTest, WhatHasToBeDecodedRepeatedOrCheckedIsNotLaidOut) {
+TEST_F(RowBlocksTest, ColumnsThatMustBeDecodedRepeatedOrCheckedAreNotLaidOut) {
   EXPECT_TRUE(IsLaidOut(LaidOut({2}, {1, 2})));
   EXPECT_TRUE(IsLaidOut(Strings({2}, {"a", "b"})));
   EXPECT_FALSE(IsLaidOut(Numbers({2}, {1, 2})));

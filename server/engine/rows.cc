@@ -112,15 +112,11 @@ absl::Status GatherRows(const Tensor& tensor, absl::Span<const int64_t> rows, Te
 absl::Status GatheredRows::Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed) {
   bytes_ += BytesOfRows(*feed, rows);
   if (bytes_ > max_bytes_) {
-    return TooMuchGathered(static_cast<int64_t>(rows.size()), bytes_, "", max_bytes_);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the columns gathered for ", rows.size(), " candidates would take ", bytes_,
+                     " bytes; max_expanded_bytes is ", static_cast<int64_t>(max_bytes_)));
   }
   return GatherRows(*feed, rows, feed);
-}
-
-absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the columns gathered for ", candidates, " candidates would take ", bytes,
-                   " bytes", than, "; max_expanded_bytes is ", static_cast<int64_t>(max_bytes)));
 }
 
 namespace {

@@ -85,10 +85,6 @@ class GatheredRows {
   double bytes_ = 0;
 };
 
-// Returns RESOURCE_EXHAUSTED, saying that the columns, with a row for each of `candidates`, would
-// take `bytes`.
-absl::Status TooMuchGathered(int64_t candidates, double bytes, const char* than, double max_bytes);
-
 // Calls `run` once for each of `users` that has candidates; `rows` are the positions of these
 // candidates. Copies the output's rows to the same positions in `*result`. Returns
 // FAILED_PRECONDITION if an output does not have one row per candidate, or has rows of different

@@ -24,7 +24,6 @@
 #include "server/engine/lookup_errors.h"
 #include "server/engine/mapping/mapped_tables.h"
 #include "server/engine/record/row_record.h"
-#include "server/engine/row_trials.h"
 #include "server/wire/predict_request.h"
 #include "serving_patches/signature_inputs.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -37,20 +36,18 @@ namespace colcast::engine {
 // A signature's prepared callables, one for each set of outputs that requests ask for.
 //
 // All methods may be called from any thread. Making a callable takes as long as hundreds of runs,
-// so only requests for the same outputs wait for it, and requests that keep asking for new sets of
-// outputs share the callable of all outputs.
+// so only requests for the same outputs wait for it.
 class Callables {
  public:
-  // How many sets of outputs have callables of their own, in addition to the set of all outputs. A
-  // request for any other set runs all outputs, until one of these sets has gone unused for kStale
-  // runs and its callable is dropped.
+  // How many sets of outputs have callables of their own, in addition to the set of all outputs:
+  // the first ones. Requests for any other set run all outputs.
   static constexpr size_t kMost = 8;
-  static constexpr int64_t kStale = 1000;
 
   // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
   // `inter_op_parallelism`: see engine::Options.
   Callables(std::vector<std::string> feeds, std::vector<std::string> fetches,
             tensorflow::Session* session, int inter_op_parallelism);
+  ~Callables();
 
   // Makes the callable of these outputs, given by position in `fetches`, unless it exists.
   absl::Status Prepare(const std::vector<int>& outputs);
@@ -64,19 +61,17 @@ class Callables {
   class Callable;
 
   tsl::thread::ThreadPool* Pool() const;
-  std::shared_ptr<Callable> FindOrAdd(const std::vector<int>& outputs);
-  std::shared_ptr<Callable> TakeStale(int64_t use);
+  Callable* FindOrAdd(const std::vector<int>& outputs);
   absl::Status Make(Callable* callable) const;
 
   const std::vector<std::string> feeds_;
   const std::vector<std::string> fetches_;
   tensorflow::Session* const session_;
   const int inter_op_parallelism_;
-  const std::shared_ptr<Callable> all_;
+  const std::unique_ptr<Callable> all_;
   const tensorflow::core::RefCountPtr<MappedTables> mapped_;  // null if the session maps no table
-  std::atomic<int64_t> uses_{0};
   std::shared_mutex mutex_;  // guards the map, not the callables in it
-  std::map<std::vector<int>, std::shared_ptr<Callable>> some_;
+  std::map<std::vector<int>, std::unique_ptr<Callable>> some_;
 };
 
 // The outputs of one run: `aliases[i]` names `tensors[i]`. The aliases point into the signature or
@@ -193,10 +188,6 @@ class Signature {
   // The inputs of a signature whose one-row inputs are repeated only where a trial asks for it;
   // no input is batched. Null for other signatures.
   const SignatureInputs* as_sent() const { return as_sent_.has_value() ? &*as_sent_ : nullptr; }
-  // The trial. REQUIRES as_sent().
-  bool NeedsRepeated(const std::vector<int>& one_row, const std::vector<int>& outputs) const {
-    return trials_.NeedRepeated(*this, one_row, outputs);
-  }
 
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted
   const std::vector<int>& all_outputs() const { return all_outputs_; }
@@ -250,7 +241,6 @@ class Signature {
 
   const SignatureInputs inputs_;
   std::optional<SignatureInputs> as_sent_;
-  RowTrials trials_;
   const int64_t max_columns_;
   const RowRecord record_;
   const ListColumns lists_;

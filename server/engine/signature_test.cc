@@ -39,8 +39,8 @@ class SignatureRunTest : public ::testing::Test {
     for (const char* name : {"score", "echo"}) (*signature_.mutable_outputs())[name] = Info(name);
   }
 
-  absl::Status Run(const std::string& message, const Options& options = {}) {
-    auto runner = Signature::Create(signature_, session_.get(), options);
+  absl::Status Run(const std::string& message) {
+    auto runner = Signature::Create(signature_, session_.get(), {});
     EXPECT_TRUE(runner.ok()) << runner.status();
     RunResult result;
     const Programs programs("scores", **runner, Programs::Others());
@@ -75,18 +75,6 @@ TEST_F(SignatureRunTest, AOneRowInputIsRepeated) {
   EXPECT_EQ(expansion_.columns_sent_once, 1);
 }
 
-TEST_F(SignatureRunTest, OnlyTheOutputsOfTheFilterAreFetched) {
-  ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1}) + Filter("score")).ok());
-  EXPECT_THAT(outputs_, ElementsAre(Pair("score", ElementsAre(21))));
-}
-
-TEST_F(SignatureRunTest, OutputsThatShareATensorAreAllReturned) {
-  signature_.mutable_outputs()->insert({"again", signature_.outputs().at("score")});
-  ASSERT_TRUE(Run(Input("user", {2}) + Input("item", {1})).ok());
-  EXPECT_THAT(outputs_["again"], ElementsAre(21));
-  EXPECT_THAT(outputs_["score"], ElementsAre(21));
-}
-
 TEST_F(SignatureRunTest, DuplicateAndUnknownOutputsAreRefused) {
   const std::string inputs = Input("user", {2}) + Input("item", {1});
   const absl::Status unknown = Run(inputs + Filter("scores"));
@@ -111,18 +99,6 @@ TEST_F(SignatureRunTest, ANonDenseInputIsNamedAtLoad) {
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(made.status().message()),
               HasSubstr("input \"user\" as a sparse tensor (coo_sparse)"));
-}
-
-TEST_F(SignatureRunTest, RequestsBeyondLimitsAreRefused) {
-  const std::string inputs = Input("user", {2}) + Input("item", {1, 2, 3});
-  Options one_column;
-  one_column.max_request_columns = 1;
-  EXPECT_EQ(Run(inputs, one_column).code(), absl::StatusCode::kResourceExhausted);
-  Options some_rows;
-  some_rows.max_request_rows = 2;
-  EXPECT_EQ(Run(inputs, some_rows).code(), absl::StatusCode::kResourceExhausted);
-  some_rows.max_request_rows = 3;
-  EXPECT_TRUE(Run(inputs, some_rows).ok());
 }
 
 TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
@@ -186,47 +162,6 @@ TEST(ListColumnsTest, OnlyListsWithLengthsHaveOwnOnes) {
   record.own_length = {"a", "b", "c"};
   const ListColumns lists(Inputs(), record);
   EXPECT_THAT(lists.own_lengths(), ElementsAre(1));
-}
-
-TEST(ListColumnsTest, LengthsAreRead) {
-  std::vector<int64_t> lengths;
-  ASSERT_TRUE(ReadLengths(SentInput(Int64Input("a/length", {4, 0, 7})).input, &lengths));
-  EXPECT_THAT(lengths, ElementsAre(4, 0, 7));
-}
-
-using tensorflow::tstring;
-
-RunResult Result() {
-  RunResult result;
-  result.aliases = {"score", "tag"};
-  result.tensors = {AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}),
-                    AsTensor<tstring>({"a", "b", "c"}, {3})};
-  result.expansion.rows = 3;
-  return result;
-}
-
-std::vector<int64_t> Dims(const OutputColumn& column) {
-  return {column.dims.begin(), column.dims.end()};
-}
-
-TEST(TensorOutputsTest, AllRowsAreOneRequests) {
-  const TensorOutputs outputs(Result());
-  ASSERT_EQ(outputs.columns().size(), 2);
-  EXPECT_EQ(outputs.columns()[0].name, "score");
-  EXPECT_THAT(Dims(outputs.columns()[0]), ElementsAre(3, 2));
-  EXPECT_EQ(outputs.expansion().rows, 3);
-}
-
-TEST(TensorOutputsTest, AMemberHasItsRowsOfEveryTensor) {
-  ExpansionStats stats;
-  stats.rows = 2;
-  const TensorOutputs outputs(std::make_shared<const RunResult>(Result()), 1, 2, stats);
-  const OutputColumn& score = outputs.columns()[0];
-  EXPECT_THAT(Dims(score), ElementsAre(2, 2));
-  EXPECT_EQ(static_cast<const float*>(score.data)[0], 3);
-  const OutputColumn& tag = outputs.columns()[1];
-  EXPECT_EQ(tag.string_at(tag.data, 1), "c");
-  EXPECT_EQ(outputs.expansion().rows, 2);
 }
 
 }  // namespace

@@ -132,8 +132,8 @@ class ScoreModel {
     Programs::Others others;
     others.domains = std::make_unique<Domains>(late, std::vector<DomainColumns>{{"user", {"user"}}},
                                                signature_.get(), options);
-    others.gathered = std::make_unique<GatheredProgram>(
-        signature_.get(), others.domains.get(), GatheredProgram::AnswerMode::kRequestPerUser);
+    others.gathered =
+        MakeGatheredProgram(signature_.get(), others.domains.get(), AnswerMode::kRequestPerUser);
     programs_ = std::make_unique<Programs>("late", *late_, std::move(others));
   }
 

@@ -8,6 +8,7 @@
 #include "absl/numeric/bits.h"
 #include "server/base/scratch.h"
 #include "server/engine/batch/stacked_batch.h"
+#include "server/engine/examples/transcoding.h"
 #include "server/engine/program/domains.h"
 #include "server/engine/program/programs.h"
 #include "server/engine/rows.h"
@@ -126,11 +127,7 @@ std::vector<const Batch*> BatchesOf(const Group& group) {
 }
 
 // Collects the strings of every member's only column. Returns false if they cannot be read.
-bool SetExamples(const Programs& programs, const Group& group, int64_t added_rows,
-                 DecodedRequest* request) {
-  const DecodedRequest& first = *PlanOf(*group[0]->member).request;
-  request->model_spec.signature_name = first.model_spec.signature_name;
-  request->output_filter = first.output_filter;
+bool SetExamples(const Group& group, int64_t added_rows, DecodedRequest* request) {
   std::vector<Bytes> examples;
   for (const Joinable* const joinable : group) {
     const Input* const column = joinable->batch->columns[0];
@@ -138,7 +135,7 @@ bool SetExamples(const Programs& programs, const Group& group, int64_t added_row
   }
   const Bytes added = examples[examples.size() - group.back()->rows()];
   examples.insert(examples.end(), added_rows, added);
-  AddExamples(programs.signature(), examples, request);
+  AddExamples(PlanOf(*group[0]->member), examples, request);
   return true;
 }
 
@@ -150,13 +147,12 @@ ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const Expansi
   return stats;
 }
 
-bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& group,
-             int64_t added_rows, RunResult* result) {
-  if (runs.examples != nullptr) {
-    DecodedRequest examples;
-    if (SetExamples(programs, group, added_rows, &examples) && runs.examples(examples, result)) {
-      return true;
-    }
+bool RunRows(const Programs& programs, const Group& group, int64_t added_rows, RunResult* result) {
+  DecodedRequest examples;
+  const TranscodedSignature* const transcoded = PlanOf(*group[0]->member).examples;
+  if (transcoded != nullptr && SetExamples(group, added_rows, &examples) &&
+      Transcoding::Answer(*transcoded, examples, result)) {
+    return true;
   }
   StackedBatch stacked;
   return stacked.Stack(programs, BatchesOf(group), added_rows).ok() &&
@@ -164,11 +160,10 @@ bool RunRows(const Programs& programs, const JoinedRuns& runs, const Group& grou
 }
 
 // Returns false if no member has been answered.
-bool RunGroup(const Programs& programs, const JoinedRuns& runs, const Group& group,
-              int64_t added_rows) {
+bool RunGroup(const Programs& programs, const Group& group, int64_t added_rows) {
   const int64_t rows = RowsOf(group);
   auto result = std::make_shared<RunResult>();
-  if (!RunRows(programs, runs, group, added_rows, result.get())) return false;
+  if (!RunRows(programs, group, added_rows, result.get())) return false;
   if (!CheckRows(result->aliases, result->tensors, rows + added_rows).ok()) {
     programs.NeverJoin();
     return false;
@@ -191,15 +186,17 @@ int64_t RowsToAdd(const BatchRules& rules, int64_t rows) {
   return next == allowed.end() ? 0 : *next - rows;
 }
 
-void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRuns& runs,
+void RunJoined(absl::FunctionRef<void(BatchMember* member)> alone,
                absl::Span<BatchMember* const> members) {
+  const Programs& programs = *PlanOf(*members[0]).programs;
+  const BatchRules& rules = *PlanOf(*members[0]).rules;
   std::deque<Joinable> all;
   std::vector<Group> groups;
   for (BatchMember* const member : members) {
     Joinable& joinable = all.emplace_back();
     joinable.member = member;
     if (!MayJoin(programs, &joinable)) {
-      runs.alone(member);
+      alone(member);
       continue;
     }
     const auto fits = [&](const Group& group) {
@@ -211,8 +208,8 @@ void RunJoined(const Programs& programs, const BatchRules& rules, const JoinedRu
   for (const Group& group : groups) {
     const int64_t added_rows = RowsToAdd(rules, RowsOf(group));
     const bool is_run = group.size() > 1 || added_rows > 0;
-    if (is_run && RunGroup(programs, runs, group, added_rows)) continue;
-    for (const Joinable* const joinable : group) runs.alone(joinable->member);
+    if (is_run && RunGroup(programs, group, added_rows)) continue;
+    for (const Joinable* const joinable : group) alone(joinable->member);
   }
 }
 

@@ -21,7 +21,7 @@ class SlicedRequestTest : public ::testing::Test {
   // Returns null if the request is invalid or cannot be split.
   std::unique_ptr<Slices> Split(const std::string& message) {
     sent_ = std::make_unique<SentPlan>(model_.programs(), message, &rules_);
-    return sent_->status.ok() ? SlicedRequest::Create(*sent_->plan) : nullptr;
+    return sent_->status.ok() ? SliceRequest(*sent_->plan) : nullptr;
   }
 
   // The score of each row. Sets `rows_` to the rows of each slice, in the order of Take().
@@ -55,6 +55,8 @@ TEST_F(SlicedRequestTest, SlicesAreOfEqualSizeAndJoinedInOrder) {
       FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(RunBySlices(request, 2), ElementsAre(11, 12, 13, 14, 15));
   EXPECT_THAT(rows_, ElementsAre(2, 2, 1));
+  const std::string users = FloatInput("user", {3}, {1, 2, 3});
+  EXPECT_THAT(RunBySlices(users + FloatInput("item", {3}, {1, 2, 3}), 1), ElementsAre(11, 22, 33));
 }
 
 TEST_F(SlicedRequestTest, SlicesArePaddedToAllowedSizes) {
@@ -66,12 +68,6 @@ TEST_F(SlicedRequestTest, SlicesArePaddedToAllowedSizes) {
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {7}, {1, 2, 3, 4, 5, 6, 7}), 4),
               ElementsAre(11, 12, 13, 14, 15, 16, 17));
   EXPECT_THAT(rows_, ElementsAre(4, 4));
-}
-
-TEST_F(SlicedRequestTest, ColumnsOfAllRowsAreSplit) {
-  const std::string request =
-      FloatInput("user", {3}, {1, 2, 3}) + FloatInput("item", {3}, {1, 2, 3});
-  EXPECT_THAT(RunBySlices(request, 1), ElementsAre(11, 22, 33));
 }
 
 TEST_F(SlicedRequestTest, OneRowAndWrongRequestsAreNotSplit) {
@@ -110,16 +106,8 @@ TEST_F(SlicedRequestTest, EachSliceIncludesTheLongestList) {
   const std::string shorter = FloatInput("list", {3, 2}, {1, 0, 2, 4, 0, 0});
   EXPECT_THAT(RunBySlices(shorter + lengths, 1), ElementsAre(0.5, 3, 0));
   EXPECT_THAT(RunBySlices(shorter + lengths, 2), ElementsAre(0.5, 3, 0));
-}
-
-TEST_F(SlicedRequestTest, SlicesOfAllowedSizesHaveNoAddedRows) {
-  RowRecord record;
-  record.recorded = record.independent = true;
-  record.lists = record.own_length = {"list"};
-  model_.Declare({"list", "list/length"}, {"over"}, {}, record);
-  rules_.allowed_batch_sizes = {1, 2};
-  const std::string lists = FloatInput("list", {3, 2}, {1, 0, 2, 4, 3, 0});
-  EXPECT_THAT(RunBySlices(lists + Int64Input("list/length", {1, 2, 1}), 1), ElementsAre());
+  rules_.allowed_batch_sizes = {1, 2};  // no row can be added
+  EXPECT_THAT(RunBySlices(shorter + lengths, 1), ElementsAre());
 }
 
 TEST_F(SlicedRequestTest, OutputsWithoutOneRowPerCandidateAreNotJoined) {

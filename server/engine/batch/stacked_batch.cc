@@ -119,9 +119,10 @@ bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings) 
   return true;
 }
 
-void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
+void AddExamples(const RequestPlan& like, absl::Span<const Bytes> strings,
                  DecodedRequest* request) {
-  Column* const column = request->AddColumn(signature.inputs().inputs()[0].alias);
+  request->output_filter = like.request->output_filter;
+  Column* const column = request->AddColumn(like.programs->signature().inputs().inputs()[0].alias);
   column->dtype = DT_STRING;
   column->dims = {static_cast<int64_t>(strings.size())};
   column->values.strings.assign(strings.begin(), strings.end());

@@ -46,9 +46,8 @@ class StackedBatch {
 // column has another dtype or shape, or cannot be read.
 bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings);
 
-// Adds the strings to a request as the signature's only input.
-void AddExamples(const Signature& signature, absl::Span<const Bytes> strings,
-                 DecodedRequest* request);
+// Sets the outputs of `request` to those of a request like it, and its only input to the strings.
+void AddExamples(const RequestPlan& like, absl::Span<const Bytes> strings, DecodedRequest* request);
 
 }  // namespace colcast::engine
 

@@ -22,8 +22,8 @@ inline void RunAlone(const Programs& programs, BatchMember* member) {
 
 // Runs the requests together if they may be, and returns how many ran alone. A planning error
 // becomes its member's status.
-inline int RunTogether(const Programs& programs, const BatchRules& rules,
-                       const std::deque<SentPlan>& requests, std::vector<BatchMember>* members) {
+inline int RunTogether(const Programs& programs, const std::deque<SentPlan>& requests,
+                       std::vector<BatchMember>* members) {
   *members = std::vector<BatchMember>(requests.size());
   std::vector<BatchMember*> planned;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -37,7 +37,7 @@ inline int RunTogether(const Programs& programs, const BatchRules& rules,
     ++num_alone;
     RunAlone(programs, member);
   };
-  RunJoined(programs, rules, {alone, nullptr}, planned);
+  if (!planned.empty()) RunJoined(alone, planned);
   return num_alone;
 }
 

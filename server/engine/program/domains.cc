@@ -1,6 +1,7 @@
 #include "server/engine/program/domains.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -101,24 +102,16 @@ bool Domains::MayTakeIndex() const {
          FormOf(uint64_t{1} << kUser).ok();
 }
 
-const Domains::Form* Domains::Find(uint64_t indexed) const {
-  const Form* form = forms_.load(std::memory_order_acquire);
-  while (form != nullptr && form->indexed != indexed) form = form->next;
-  return form;
-}
-
 absl::StatusOr<const Domains::Form*> Domains::FormOf(uint64_t indexed) const {
-  if (const Form* const form = Find(indexed); form != nullptr) return form;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (const Form* const form = Find(indexed); form != nullptr) return form;
-  Form& form = made_.emplace_back();
-  if (absl::Status status = MakeForm(indexed, &form); !status.ok()) {
-    made_.pop_back();
-    return status;
+  {
+    const std::shared_lock<std::shared_mutex> lock(mutex_);
+    const auto found = forms_.find(indexed);
+    if (found != forms_.end()) return &found->second;
   }
-  form.next = forms_.load(std::memory_order_relaxed);
-  forms_.store(&form, std::memory_order_release);
-  return &form;
+  Form form;
+  if (absl::Status status = MakeForm(indexed, &form); !status.ok()) return status;
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  return &forms_.try_emplace(indexed, std::move(form)).first->second;
 }
 
 absl::Status Domains::MakeForm(uint64_t indexed, Form* form) const {

@@ -3,11 +3,10 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
-#include <mutex>
+#include <map>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -76,7 +75,6 @@ class Domains {
     std::vector<SignatureInputs> domains;     // per domain; empty if it has no index
     std::vector<SignatureInputs> candidates;  // one element, for all other columns and the indices
     std::vector<int> places;  // per input of the signature: its position among those read with it
-    const Form* next = nullptr;
     bool has(size_t domain) const { return (indexed >> domain & 1) != 0; }
   };
 
@@ -95,7 +93,6 @@ class Domains {
     }
   };
   bool MayTakeIndex() const;
-  const Form* Find(uint64_t indexed) const;
   absl::StatusOr<const Form*> FormOf(uint64_t indexed) const;
   // The inputs with which an input of the signature is read.
   const SignatureInputs& SideOf(const Form& form, int input) const;
@@ -112,9 +109,8 @@ class Domains {
   std::vector<int> domain_of_;              // per input of the signature
   std::vector<std::vector<int>> of_stage_;  // per domain: the inputs of its stage
   std::vector<std::string> index_names_;    // per domain; empty if it has no columns
-  mutable std::mutex mutex_;                // held while a form is added
-  mutable std::deque<Form> made_;
-  mutable std::atomic<const Form*> forms_ = nullptr;  // head of a list that only grows
+  mutable std::shared_mutex mutex_;
+  mutable std::map<uint64_t, Form> forms_;  // by `indexed`; never shrinks
 };
 
 }  // namespace colcast::engine

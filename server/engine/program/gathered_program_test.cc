@@ -111,7 +111,7 @@ std::vector<std::vector<float>> RunAll(const Programs& programs,
   std::deque<SentPlan> requests;
   for (const std::string& message : messages) requests.emplace_back(programs, message, &rules);
   std::vector<BatchMember> members;
-  RunTogether(programs, rules, requests, &members);
+  RunTogether(programs, requests, &members);
   std::vector<std::vector<float>> scores;
   for (const BatchMember& member : members) {
     EXPECT_TRUE(member.status.ok()) << member.status.message;

@@ -14,11 +14,6 @@ int64_t At(const std::vector<int64_t>& lengths, int64_t row) {
 
 }  // namespace
 
-void LengthGroups::Clear() {
-  lists_.clear();
-  SetOne();
-}
-
 void LengthGroups::SetOne() {
   count_ = 1;
   of_.clear();
@@ -38,7 +33,8 @@ bool LengthGroups::Set(absl::Span<const int> inputs, absl::Span<const Input* con
     SetOne();
     if (of_one || rows <= 1 || GroupReaders(rows, readers)) return true;
   }
-  Clear();
+  lists_.clear();
+  SetOne();
   return false;
 }
 

@@ -30,9 +30,6 @@ struct Readers {
 // Each thread reuses one.
 class LengthGroups {
  public:
-  // Makes one group of all rows, without lists.
-  void Clear();
-
   // Groups `rows` rows by the longest lists of their requests. A row without readers counts as a
   // request of its own. `inputs` are the positions of the lists' lengths in `columns`; a column may
   // be null, or have one row for all. Returns false, with one group, if a length cannot be read, if

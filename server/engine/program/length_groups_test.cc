@@ -1,12 +1,11 @@
 #include "server/engine/program/length_groups.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <deque>
 #include <memory>
-#include <optional>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -20,84 +19,16 @@
 namespace colcast::engine {
 namespace {
 
-using ::testing::ElementsAre;
-
-class LengthGroupsTest : public ::testing::Test {
- protected:
-  // Groups rows by one list.
-  bool Set(const std::vector<int64_t>& lengths, int64_t rows, const Readers& readers) {
-    const std::vector<const Input*> columns = {
-        &sent_.emplace_back(Int64Input("a/length", lengths)).input};
-    return groups_.Set({0}, columns, rows, readers);
-  }
-  std::vector<int64_t> Running(std::vector<int64_t> rows) const {
-    groups_.AddLongest(groups_.of(rows[0]), &rows);
-    return rows;
-  }
-
-  LengthGroups groups_;
-  std::deque<SentInput> sent_;
-};
-
-TEST_F(LengthGroupsTest, RowsRunBesideTheirRequestsLongestList) {
-  ASSERT_TRUE(Set({1, 4, 2}, 3, {}));
-  EXPECT_EQ(groups_.count(), 1);
-  EXPECT_THAT(groups_.longest(0), ElementsAre(4));
-  EXPECT_THAT(Running({0}), ElementsAre(0, 1));
-  EXPECT_THAT(Running({2}), ElementsAre(1, 2));
-  EXPECT_THAT(Running({1}), ElementsAre(1));
-}
-
-TEST_F(LengthGroupsTest, RequestsWithEquallyLongListsShareAGroup) {
-  const std::vector<int64_t> requests = {0, 0, 1, 1, 2};
-  ASSERT_TRUE(Set({1, 3, 2, 1, 3}, 5, {{}, requests}));
-  EXPECT_EQ(groups_.count(), 2);
-  EXPECT_EQ(groups_.of(0), groups_.of(1));
-  EXPECT_EQ(groups_.of(0), groups_.of(4));
-  EXPECT_EQ(groups_.of(2), groups_.of(3));
-  EXPECT_THAT(groups_.longest(groups_.of(0)), ElementsAre(3));
-  EXPECT_THAT(groups_.longest(groups_.of(2)), ElementsAre(2));
-  EXPECT_THAT(Running({0}), ElementsAre(0, 1));
-  EXPECT_THAT(Running({3}), ElementsAre(2, 3));
-}
-
-TEST_F(LengthGroupsTest, ARowThatNoCandidateReadsDoesNotLengthenOthers) {
-  const std::vector<int64_t> rows = {0, 2, 0};
-  ASSERT_TRUE(Set({1, 9, 2}, 3, {rows, {}}));
-  EXPECT_EQ(groups_.count(), 2);
-  EXPECT_THAT(groups_.longest(groups_.of(0)), ElementsAre(2));
-  EXPECT_EQ(groups_.of(0), groups_.of(2));
-  EXPECT_THAT(groups_.longest(groups_.of(1)), ElementsAre(9));
-}
-
-TEST_F(LengthGroupsTest, ARowOfRequestsWithDifferentLongestListsHasNoGroup) {
-  const std::vector<int64_t> rows = {0, 1, 0};
-  const std::vector<int64_t> requests = {0, 0, 1};
-  EXPECT_FALSE(Set({1, 5}, 2, {rows, requests}));
-  EXPECT_TRUE(Set({5, 5}, 2, {rows, requests}));
-}
-
-TEST_F(LengthGroupsTest, UsersAreRequestsOfTheirOwn) {
-  Readers readers;
-  readers.each_alone = true;
-  ASSERT_TRUE(Set({2, 7, 2}, 3, readers));
-  EXPECT_EQ(groups_.count(), 2);
-  EXPECT_EQ(groups_.of(0), groups_.of(2));
-}
-
-TEST_F(LengthGroupsTest, ALengthForAllRowsNeedsNoFurtherRow) {
-  ASSERT_TRUE(Set({3}, 4, {}));
-  EXPECT_THAT(groups_.longest(0), ElementsAre(3));
-  EXPECT_THAT(Running({2}), ElementsAre(2));
-}
-
-TEST_F(LengthGroupsTest, TheNumberOfRunsIsBounded) {
+TEST(LengthGroupsTest, TheNumberOfRunsIsBounded) {
   std::vector<int64_t> lengths(1000);
-  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<int64_t>(i);
+  std::iota(lengths.begin(), lengths.end(), 0);
+  const SentInput sent(Int64Input("a/length", lengths));
+  const std::vector<const Input*> columns = {&sent.input};
   Readers readers;
   readers.each_alone = true;
-  EXPECT_FALSE(Set(lengths, 1000, readers));
-  EXPECT_EQ(groups_.count(), 1);
+  LengthGroups groups;
+  EXPECT_FALSE(groups.Set({0}, columns, 1000, readers));
+  EXPECT_EQ(groups.count(), 1);
 }
 
 struct Request {
@@ -304,7 +235,7 @@ class ListModelTest : public ::testing::Test {
   // Runs the planned requests together and checks their scores. Returns how many ran alone.
   int RunTogether(const ListModel& model, const std::vector<Request>& requests) {
     std::vector<BatchMember> members;
-    const int alone = colcast::engine::RunTogether(model.programs(), rules_, planned_, &members);
+    const int alone = colcast::engine::RunTogether(model.programs(), planned_, &members);
     for (size_t i = 0; i < requests.size(); ++i) {
       EXPECT_TRUE(members[i].status.ok()) << members[i].status.message;
       if (!members[i].status.ok()) return alone;
@@ -390,7 +321,7 @@ TEST_F(ListModelTest, SlicesKeepTheRequestsLongestList) {
     for (int round = 0; round < 300; ++round) {
       const Request request = Draw(round % 2 == 1, false);
       Plan(model, request);
-      const std::unique_ptr<Slices> slices = SlicedRequest::Create(*planned_.back().plan);
+      const std::unique_ptr<Slices> slices = SliceRequest(*planned_.back().plan);
       if (slices != nullptr) {
         ++split;
         std::vector<int> taken;

@@ -54,15 +54,13 @@ class Maker {
       of_late.domains = MakeDomains(recorded, late_name, is_same ? whole : nullptr, false);
     }
     // The two signatures answer an index differently: columnar is exact, columnar_late is not.
-    of_late.gathered =
-        MakeGathered(whole, *of_late.domains, GatheredProgram::AnswerMode::kRequestPerUser);
+    of_late.gathered = MakeGathered(whole, *of_late.domains, AnswerMode::kRequestPerUser);
     Add(late_name, std::move(of_late));
     if (whole == nullptr) return;
     Programs::Others of_whole;
     of_whole.exact = MakeExact(columnar, *whole);
     of_whole.domains = MakeDomains(recorded, columnar, is_same ? whole : nullptr, false);
-    of_whole.gathered =
-        MakeGathered(whole, *of_whole.domains, GatheredProgram::AnswerMode::kOneRun);
+    of_whole.gathered = MakeGathered(whole, *of_whole.domains, AnswerMode::kOneRun);
     Add(columnar, std::move(of_whole));
   }
 
@@ -71,7 +69,7 @@ class Maker {
     const Signature& signature = *Find(name);
     const RowRecord& record = signature.record();
     if (record.independent && record.any_rounding && !record.late) {
-      others.rows = std::make_unique<RowsProgram>(&signature, memories_.item.get());
+      others.rows = MakeRowsProgram(&signature, memories_.item.get());
       others.exact = nullptr;
     }
     made_[name] = std::make_unique<Programs>(name, signature, std::move(others));
@@ -84,11 +82,9 @@ class Maker {
     return exact == nullptr ? nullptr : ExactProgram::Create(whole, name, *exact);
   }
 
-  static std::unique_ptr<GatheredProgram> MakeGathered(const Signature* columnar,
-                                                       const Domains& domains,
-                                                       GatheredProgram::AnswerMode mode) {
-    if (!domains.take_index()) return nullptr;
-    return std::make_unique<GatheredProgram>(columnar, &domains, mode);
+  static std::unique_ptr<Program> MakeGathered(const Signature* columnar, const Domains& domains,
+                                               AnswerMode mode) {
+    return domains.take_index() ? MakeGatheredProgram(columnar, &domains, mode) : nullptr;
   }
 
   std::unique_ptr<StagedProgram> MakeStages(const RecordedSignatures& recorded,

@@ -42,58 +42,7 @@ void RequestPlan::Release() {
   spare.push_back(std::move(plan));
 }
 
-ProgramCounts::ProgramCounts(std::string signature, const std::vector<std::string_view>& programs)
-    : signature_(std::move(signature)) {
-  for (const std::string_view name : programs) programs_.emplace_back(name);
-}
-
-void ProgramCounts::Count(size_t program, const absl::Status& status) {
-  Counts& counts = programs_[program];
-  const int64_t before =
-      counts.by_outcome[status.ok() ? 0 : 1].fetch_add(1, std::memory_order_relaxed);
-  if (status.ok() || before > 0) return;
-  const std::string model = fields_.version ? absl::StrCat("model \"", fields_.model, "\" version ",
-                                                           *fields_.version, ": ")
-                                            : "";
-  LogWarning(absl::StrCat(model, "signature \"", signature_, "\": program \"", counts.name,
-                          "\" failed for the first time: ", status.message()),
-             fields_);
-}
-
-std::vector<ProgramStats> ProgramCounts::stats() const {
-  constexpr std::string_view kOutcomes[] = {"ok", "failed"};
-  std::vector<ProgramStats> stats;
-  for (const Counts& counts : programs_) {
-    for (size_t outcome = 0; outcome < counts.by_outcome.size(); ++outcome) {
-      const int64_t count = counts.by_outcome[outcome].load(std::memory_order_relaxed);
-      if (count > 0) stats.push_back({signature_, counts.name, kOutcomes[outcome], count});
-    }
-  }
-  return stats;
-}
-
 namespace {
-
-std::vector<std::string_view> NamesOf(const std::vector<Program*>& programs) {
-  std::vector<std::string_view> names;
-  for (const Program* const program : programs) names.push_back(program->name());
-  return names;
-}
-
-std::vector<Program*> InOrder(const Programs::Others& others, Program* whole) {
-  std::vector<Program*> programs = {others.stages.get(), others.rows.get(), others.exact.get(),
-                                    others.gathered.get(), whole};
-  programs.erase(std::remove(programs.begin(), programs.end(), nullptr), programs.end());
-  return programs;
-}
-
-std::vector<int> OwnLengthsOf(const std::vector<Program*>& programs) {
-  std::set<int> lengths;
-  for (const Program* const program : programs) {
-    for (const int input : program->own_lengths()) lengths.insert(input);
-  }
-  return {lengths.begin(), lengths.end()};
-}
 
 // Estimates the memory of a request's input tensors. kOfARow is charged per row, independent of its
 // columns.
@@ -119,15 +68,34 @@ Programs::Others::Others() : domains(std::make_unique<Domains>()) {}
 Programs::Others::Others(Others&&) noexcept = default;
 Programs::Others::~Others() = default;
 
+namespace {
+
+std::vector<Program*> InOrder(const Programs::Others& others, Program* whole) {
+  std::vector<Program*> programs = {others.stages.get(), others.rows.get(), others.exact.get(),
+                                    others.gathered.get(), whole};
+  programs.erase(std::remove(programs.begin(), programs.end(), nullptr), programs.end());
+  return programs;
+}
+
+std::vector<int> OwnLengthsOf(const std::vector<Program*>& programs) {
+  std::set<int> lengths;
+  for (const Program* const program : programs) {
+    for (const int input : program->own_lengths()) lengths.insert(input);
+  }
+  return {lengths.begin(), lengths.end()};
+}
+
+}  // namespace
+
 Programs::Programs(std::string name, const Signature& signature, Others others)
     : name_(std::move(name)),
       signature_(&signature),
       others_(std::move(others)),
-      whole_(std::make_unique<WholeProgram>(signature_)),
-      programs_(InOrder(others_, whole_.get())),
-      own_lengths_(OwnLengthsOf(programs_)),
-      joined_lengths_(stages() == nullptr ? own_lengths_ : stages()->joined_lengths()),
-      counts_(name_, NamesOf(programs_)) {}
+      whole_(MakeWholeProgram(signature_)),
+      own_lengths_(OwnLengthsOf(InOrder(others_, whole_.get()))),
+      joined_lengths_(stages() == nullptr ? own_lengths_ : stages()->joined_lengths()) {
+  for (Program* const program : InOrder(others_, whole_.get())) programs_.emplace_back(program);
+}
 
 Programs::~Programs() = default;
 
@@ -169,7 +137,9 @@ absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) c
   absl::Status by_rule = received->Plan(signature_->inputs());
   if (by_rule.ok()) {
     const std::vector<int> one_row = received->OneRowInputs(signature_->inputs());
-    if (one_row.empty() || signature_->NeedsRepeated(one_row, received->outputs)) return by_rule;
+    if (one_row.empty() || trials_.NeedRepeated(*signature_, one_row, received->outputs)) {
+      return by_rule;
+    }
   }
   // The limits hold however the request runs.
   if (absl::IsResourceExhausted(by_rule)) return by_rule;
@@ -226,17 +196,43 @@ RequestProfile Programs::ProfileOf(const RequestPlan& plan, const BatchRules& ru
 
 absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
   absl::Status status;
-  for (size_t i = 0; i < programs_.size(); ++i) {
-    if (!programs_[i]->Accepts(batch)) continue;
-    const absl::StatusOr<bool> answered = programs_[i]->Run(batch, result);
+  for (Counted& one : programs_) {
+    if (!one.program->Accepts(batch)) continue;
+    const absl::StatusOr<bool> answered = one.program->Run(batch, result);
     if (answered.ok() && !*answered) continue;
-    counts_.Count(i, answered.status());
+    Count(answered.status(), &one);
     if (answered.ok()) return absl::OkStatus();
     status = answered.status();
     result->aliases.clear();
     result->tensors.clear();
   }
   return status.ok() ? absl::InternalError("no program accepts the request") : status;
+}
+
+// Logs each program's first failure, with the names of model and signature.
+void Programs::Count(const absl::Status& status, Counted* run) const {
+  const int64_t before =
+      (status.ok() ? run->answered : run->failed).fetch_add(1, std::memory_order_relaxed);
+  if (status.ok() || before > 0) return;
+  const std::string model = fields_.version ? absl::StrCat("model \"", fields_.model, "\" version ",
+                                                           *fields_.version, ": ")
+                                            : "";
+  LogWarning(absl::StrCat(model, "signature \"", name_, "\": program \"", run->program->name(),
+                          "\" failed for the first time: ", status.message()),
+             fields_);
+}
+
+std::vector<ProgramStats> Programs::counts() const {
+  std::vector<ProgramStats> counts;
+  for (const Counted& one : programs_) {
+    for (const bool ok : {true, false}) {
+      const int64_t count = (ok ? one.answered : one.failed).load(std::memory_order_relaxed);
+      if (count > 0) {
+        counts.push_back({name_, one.program->name(), ok ? "ok" : "failed", count});
+      }
+    }
+  }
+  return counts;
 }
 
 bool Programs::MayShareRuns(const BatchRules& rules) const {
@@ -251,7 +247,7 @@ bool Programs::CanBeJoined(const BatchRules& rules, const std::vector<int>& outp
   const Signature::Traits& traits = signature_->traits();
   if (has_users()) {
     if (!traits.takes_rows_or_one_row) return false;
-    return stages() != nullptr ? stages()->have_independent_rows()
+    return stages() != nullptr ? stages()->has_independent_rows()
                                : rules.any_signature && others_.gathered->has_independent_rows();
   }
   if (traits.takes_rows && rules.any_signature) return true;
@@ -269,11 +265,9 @@ bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outpu
 
 std::vector<StoreStats> Programs::stores() const {
   std::vector<StoreStats> stores;
-  if (others_.stages != nullptr) {
-    for (const states::StoreStats& stats : others_.stages->stats())
-      stores.push_back({name_, stats});
+  for (const Counted& one : programs_) {
+    for (const states::StoreStats& stats : one.program->stats()) stores.push_back({name_, stats});
   }
-  if (others_.rows != nullptr) stores.push_back({name_, others_.rows->stats()});
   return stores;
 }
 

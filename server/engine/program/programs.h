@@ -3,7 +3,6 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_PROGRAMS_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "server/base/log.h"
 #include "server/engine/engine.h"
 #include "server/engine/input.h"
+#include "server/engine/row_trials.h"
 #include "server/engine/signature.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -26,11 +26,8 @@ namespace colcast::engine {
 
 class Domains;
 class ExactProgram;
-class GatheredProgram;
 class Programs;
-class RowsProgram;
 class StagedProgram;
-class WholeProgram;
 struct TranscodedSignature;
 
 // What a program runs on: rows of every domain and the candidates that read them, from one request,
@@ -95,6 +92,12 @@ class Program {
   // program's results.
   virtual std::vector<int> own_lengths() const = 0;
 
+  // Whether rows are recorded as independent of other rows of their run.
+  virtual bool has_independent_rows() const = 0;
+
+  // Statistics of the program's stores.
+  virtual std::vector<states::StoreStats> stats() const { return {}; }
+
   // Sets the outputs that the batch asks for. Returns false, without setting them, if this program
   // would do more work than the next one. REQUIRES Accepts().
   virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
@@ -116,34 +119,6 @@ struct RequestPlan final : PlannedRequest {
   ExpansionStats expansion;  // savings from sending columns once
 };
 
-// Counts the programs that answered a signature's requests, and those that failed before another
-// one answered. All methods may be called from any thread.
-class ProgramCounts {
- public:
-  // `programs` are their names, which must be string literals.
-  ProgramCounts(std::string signature, const std::vector<std::string_view>& programs);
-
-  void LogAs(const LogFields& fields) { fields_ = fields; }
-
-  // Counts a run of a program, given by position. Logs each program's first failure, with the names
-  // of model and signature.
-  void Count(size_t program, const absl::Status& status);
-
-  // One count for each program and outcome that has occurred.
-  std::vector<ProgramStats> stats() const;
-
- private:
-  struct Counts {
-    explicit Counts(std::string_view name) : name(name) {}
-    const std::string_view name;
-    std::array<std::atomic<int64_t>, 2> by_outcome{};
-  };
-
-  const std::string signature_;
-  LogFields fields_;
-  std::deque<Counts> programs_;
-};
-
 class Programs {
  public:
   // The programs besides `whole`, which always exists. Null if missing, except `domains`.
@@ -154,9 +129,9 @@ class Programs {
 
     std::unique_ptr<Domains> domains;  // without domains, if a signature has none
     std::unique_ptr<StagedProgram> stages;
-    std::unique_ptr<RowsProgram> rows;    // never together with stages
+    std::unique_ptr<Program> rows;        // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows
-    std::unique_ptr<GatheredProgram> gathered;
+    std::unique_ptr<Program> gathered;
   };
 
   // `signature` must outlive the programs.
@@ -190,16 +165,24 @@ class Programs {
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
   // See Model::LogAs().
-  void LogAs(const LogFields& fields) { counts_.LogAs(fields); }
+  void LogAs(const LogFields& fields) { fields_ = fields; }
 
   // Call if a joined or split run returned a wrong number of rows.
   void NeverJoin() const { never_join_ = true; }
 
-  // Counts of all programs, and statistics of all stores.
-  std::vector<ProgramStats> counts() const { return counts_.stats(); }
+  // One count for each program and outcome that has occurred, and statistics of all stores.
+  std::vector<ProgramStats> counts() const;
   std::vector<StoreStats> stores() const;
 
  private:
+  struct Counted {
+    explicit Counted(Program* program) : program(program) {}
+    Program* const program;
+    std::atomic<int64_t> answered = 0;
+    std::atomic<int64_t> failed = 0;  // before another program answered
+  };
+
+  void Count(const absl::Status& status, Counted* run) const;
   // Whether some columns are the user's, and requests may have several users.
   bool has_users() const;
   absl::Status PlanRows(ReceivedRequest* received, Batch* batch) const;
@@ -210,11 +193,12 @@ class Programs {
   const std::string name_;
   const Signature* const signature_;
   const Others others_;
-  const std::unique_ptr<WholeProgram> whole_;
-  const std::vector<Program*> programs_;  // in the order in which they are tried
+  const std::unique_ptr<Program> whole_;
+  const RowTrials trials_;
+  mutable std::deque<Counted> programs_;  // in the order in which they are tried
   const std::vector<int> own_lengths_;
   const std::vector<int> joined_lengths_;
-  mutable ProgramCounts counts_;
+  LogFields fields_;
   mutable std::atomic<bool> never_join_ = false;  // a joined run returned a wrong number of rows
 };
 

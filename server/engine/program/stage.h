@@ -21,8 +21,8 @@
 namespace colcast::engine {
 
 // Converts the tensors that a stage computed into states, row by row, and states back into tensors.
-// The layout of a state's bytes: one row of each tensor, in order. Strings come after all numbers,
-// each preceded by its length.
+// The layout of a state's bytes: one row of each tensor, in order. Each string is preceded by its
+// length.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;
@@ -62,14 +62,6 @@ class StateLayouts {
 
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const tensorflow::Tensor> tensors, int64_t row);
-
-// Sets `*tensors` to uninitialized tensors of `rows` rows. Returns RESOURCE_EXHAUSTED if memory
-// runs out.
-absl::Status MakeTensors(const StateLayout& layout, int64_t rows,
-                         std::vector<tensorflow::Tensor>* tensors);
-
-void WriteState(const StateLayout& layout, const states::State& state, int64_t row,
-                std::vector<tensorflow::Tensor>* tensors);
 
 // Sets `*tensors` to one row for each of `rows` (all of `found` if empty): the state in `found` or,
 // where that is null, the next row of `made`. Returns FAILED_PRECONDITION if layouts differ.

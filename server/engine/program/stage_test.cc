@@ -16,28 +16,6 @@
 namespace colcast::engine {
 namespace {
 
-class Recorder final : public RunObserver {
- public:
-  void OnStage(const StageRun& run) override { runs.push_back(run); }
-  std::vector<StageRun> runs;
-};
-
-TEST(ObservedStageTest, TheObserverIsCalledAfterTheStage) {
-  Recorder recorder;
-  { const ObservedStage unobserved("user", 1, 1); }
-  thread_observer = &recorder;
-  {
-    const ObservedStage stage("item", 5, 3);
-    EXPECT_TRUE(recorder.runs.empty());
-  }
-  thread_observer = nullptr;
-  ASSERT_EQ(recorder.runs.size(), 1);
-  EXPECT_EQ(recorder.runs[0].stage, "item");
-  EXPECT_EQ(recorder.runs[0].rows, 5);
-  EXPECT_EQ(recorder.runs[0].hits, 3);
-  EXPECT_LE(recorder.runs[0].start, recorder.runs[0].end);
-}
-
 using tensorflow::Tensor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -286,15 +264,6 @@ TEST_F(StageKeysTest, AStoredRowHasAKeyForEachWidthIfPaddingCounts) {
     keys.push_back(Keys(1, true)[0]);
   }
   EXPECT_FALSE(keys[0] == keys[1]);
-}
-
-TEST_F(StageKeysTest, AColumnHasRowsIfItHasAsManyAsThere) {
-  Send("ids", {1, 2, 3}, 1);
-  const int ids = inputs().Find("ids");
-  const DeclaredInput& declared = inputs().inputs()[ids];
-  EXPECT_TRUE(HasRows(declared, columns_[ids], 3));
-  EXPECT_FALSE(HasRows(declared, columns_[ids], 1));
-  EXPECT_FALSE(HasRows(declared, nullptr, 3));
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ class StagedProgram final : public Program {
   // candidates.
   bool Accepts(const Batch& batch) const override;
   std::vector<int> own_lengths() const override { return own_lengths_; }
+  bool has_independent_rows() const override { return last_.signature().record().independent; }
 
   // Positions of the lengths of lists that must be equally long in requests that run together:
   // those read by the last stage, and those of states as wide as a list.
@@ -137,15 +138,12 @@ class StagedProgram final : public Program {
   // Sets `*states` to the states of the batch's users. Computes and caches those that are missing.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
-  // Whether rows of several requests may run together in every stage.
-  bool have_independent_rows() const { return last_.signature().record().independent; }
-
   // Whether a request with several users computes each user once and scores all candidates in one
   // run.
   bool computes_users_once() const { return many_users_per_run_; }
 
-  // Statistics of the stores of all domains.
-  std::vector<states::StoreStats> stats() const;
+  // Of the stores of all domains.
+  std::vector<states::StoreStats> stats() const override;
 
  private:
   struct Domain {

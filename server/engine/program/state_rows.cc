@@ -45,16 +45,11 @@ std::optional<StateLayout> LayoutOf(absl::Span<const Tensor> tensors) {
   return layout;
 }
 
-// Calls visit(const tstring&) for each string of one row.
-template <typename Visit>
-void ForEachString(const StateLayout& layout, absl::Span<const Tensor> tensors, int64_t row,
-                   Visit&& visit) {
-  for (size_t i = 0; i < layout.pieces.size(); ++i) {
-    if (layout.pieces[i].dtype != tensorflow::DT_STRING) continue;
-    const int64_t elements = layout.pieces[i].elements;
-    const auto* const strings = static_cast<const tstring*>(tensors[i].data()) + row * elements;
-    for (int64_t k = 0; k < elements; ++k) visit(strings[k]);
-  }
+// The strings of one row; none for numbers.
+absl::Span<tstring> StringsOf(const StateLayout::Piece& piece, const Tensor& tensor, int64_t row) {
+  if (piece.dtype != tensorflow::DT_STRING) return {};
+  const auto elements = static_cast<size_t>(piece.elements);
+  return {static_cast<tstring*>(tensor.data()) + row * elements, elements};
 }
 
 constexpr size_t kAhead = 4;
@@ -101,28 +96,30 @@ const StateLayout& StateLayouts::at(uint32_t number) const {
 states::StateRef MakeState(const StateLayout& layout, uint32_t number,
                            absl::Span<const Tensor> tensors, int64_t row) {
   size_t bytes = layout.bytes;
-  if (layout.has_strings) {
-    ForEachString(layout, tensors, row,
-                  [&](const tstring& text) { bytes += sizeof(uint32_t) + text.size(); });
+  for (size_t i = 0; layout.has_strings && i < tensors.size(); ++i) {
+    for (const tstring& text : StringsOf(layout.pieces[i], tensors[i], row)) {
+      bytes += sizeof(uint32_t) + text.size();
+    }
   }
   states::StateRef state = states::State::Make(bytes, number);
   uint8_t* out = state->data();
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const size_t piece = layout.pieces[i].bytes;
-    if (piece == 0) continue;
-    std::memcpy(out, static_cast<const char*>(tensors[i].data()) + row * piece, piece);
-    out += piece;
-  }
-  if (layout.has_strings) {
-    ForEachString(layout, tensors, row, [&](const tstring& text) {
+    if (const size_t piece = layout.pieces[i].bytes; piece > 0) {
+      std::memcpy(out, static_cast<const char*>(tensors[i].data()) + row * piece, piece);
+      out += piece;
+      continue;
+    }
+    for (const tstring& text : StringsOf(layout.pieces[i], tensors[i], row)) {
       const auto size = static_cast<uint32_t>(text.size());
       std::memcpy(out, &size, sizeof(size));
       std::memcpy(out + sizeof(size), text.data(), size);
       out += sizeof(size) + size;
-    });
+    }
   }
   return state;
 }
+
+namespace {
 
 absl::Status MakeTensors(const StateLayout& layout, int64_t rows, std::vector<Tensor>* tensors) {
   tensors->clear();
@@ -140,24 +137,21 @@ void WriteState(const StateLayout& layout, const states::State& state, int64_t r
                 std::vector<Tensor>* tensors) {
   const uint8_t* in = state.data();
   for (size_t i = 0; i < layout.pieces.size(); ++i) {
-    const size_t piece = layout.pieces[i].bytes;
-    if (piece == 0) continue;
-    std::memcpy(static_cast<char*>((*tensors)[i].data()) + row * piece, in, piece);
-    in += piece;
-  }
-  if (!layout.has_strings) return;
-  for (size_t i = 0; i < layout.pieces.size(); ++i) {
-    if (layout.pieces[i].dtype != tensorflow::DT_STRING) continue;
-    const int64_t elements = layout.pieces[i].elements;
-    auto* const strings = static_cast<tstring*>((*tensors)[i].data()) + row * elements;
-    for (int64_t k = 0; k < elements; ++k) {
+    if (const size_t piece = layout.pieces[i].bytes; piece > 0) {
+      std::memcpy(static_cast<char*>((*tensors)[i].data()) + row * piece, in, piece);
+      in += piece;
+      continue;
+    }
+    for (tstring& text : StringsOf(layout.pieces[i], (*tensors)[i], row)) {
       uint32_t size;
       std::memcpy(&size, in, sizeof(size));
-      strings[k].assign(reinterpret_cast<const char*>(in + sizeof(size)), size);
+      text.assign(reinterpret_cast<const char*>(in + sizeof(size)), size);
       in += sizeof(size) + size;
     }
   }
 }
+
+}  // namespace
 
 absl::Status LayOutStates(const StateLayouts& layouts, absl::Span<const states::StateRef> found,
                           absl::Span<const int64_t> rows, absl::Span<const Tensor> made,

@@ -76,7 +76,8 @@ class ExportedModel {
 
 // The signatures that the exporter writes for score = 10 * user + item + 1000 * shop + candidate:
 // columnar, columnar_late, the stages of three domains and the last one. The user's stage refuses
-// NaN; all others accept it.
+// NaN; all others accept it. The last stage adds a million to the scores of users with wrong
+// numbers.
 class StagedModel : public ExportedModel {
  public:
   struct Settings {
@@ -155,13 +156,21 @@ class StagedModel : public ExportedModel {
       return tensorflow::Output(ops::Add(scope, one, ops::ZerosLike(scope, item)));
     };
     add("score", {once(weighted_user), item, once(weighted_shop), candidate});
-    const auto gathered = [&](const std::string& domain) {
+    const auto index_of = [&](const std::string& domain) {
+      return input("row_to_" + domain, tensorflow::DT_INT64);
+    };
+    const auto gathered = [&](const std::string& domain, const tensorflow::Output& index) {
       const auto state = input(domain + "_state", tensorflow::DT_FLOAT);
-      const auto index = input("row_to_" + domain, tensorflow::DT_INT64);
       return tensorflow::Output(ops::GatherV2(scope, state, index, 0));
     };
-    const auto item_state = input("item_state", tensorflow::DT_FLOAT);
-    add("pair_score", {gathered("user"), item_state, gathered("shop"), candidate});
+    const auto user_of = index_of("user");
+    const auto number =
+        ops::GatherV2(scope, input("user_state/row", tensorflow::DT_INT64), user_of, 0);
+    const auto wrong =
+        ops::Cast(scope, ops::NotEqual(scope, number, user_of), tensorflow::DT_FLOAT);
+    add("pair_score",
+        {gathered("user", user_of), input("item_state", tensorflow::DT_FLOAT),
+         gathered("shop", index_of("shop")), candidate, ops::Multiply(scope, wrong, 1e6f)});
     SetGraph(scope);
   }
 
@@ -171,7 +180,10 @@ class StagedModel : public ExportedModel {
       tensorflow::SignatureDef& signature = declared_[name];
       for (const std::string& input : inputs) {
         const bool is_state = absl::EndsWith(input, "_state");
-        (*signature.mutable_inputs())[is_state ? input + "/0" : input] = Info(input);
+        tensorflow::TensorInfo& info =
+            (*signature.mutable_inputs())[is_state ? input + "/0" : input];
+        info = Info(input);
+        if (absl::EndsWith(input, "/row")) info.set_dtype(tensorflow::DT_INT64);
       }
       (*signature.mutable_outputs())[alias] = Info(output);
     };
@@ -184,7 +196,8 @@ class StagedModel : public ExportedModel {
               absl::StrCat("of_", domain));
     }
     declare("columnar_pair",
-            {"user_state", "row_to_user", "item_state", "shop_state", "row_to_shop", "candidate"},
+            {"user_state", "user_state/row", "row_to_user", "item_state", "shop_state",
+             "row_to_shop", "candidate"},
             "score", "pair_score");
     declared_.erase(left_out);
   }

@@ -15,21 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(WholeProgramTest, AcceptsOnlyRowsOfCandidates) {
-  const ScoreModel model;
-  const WholeProgram program(&model.programs().signature());
-  Batch batch;
-  EXPECT_TRUE(program.Accepts(batch));
-  for (const auto form : {Batch::Form::kOneUser, Batch::Form::kIndexed, Batch::Form::kPrefetch}) {
-    batch.form = form;
-    EXPECT_FALSE(program.Accepts(batch));
-  }
-  batch.form = Batch::Form::kRows;
-  const std::vector<tensorflow::Tensor> states;
-  batch.user_states = &states;
-  EXPECT_FALSE(program.Accepts(batch));
-}
-
 // score = user + item, and score_exact, whose inputs have the names that the exporter gives them.
 class ExactProgramTest : public ::testing::Test {
  protected:
@@ -100,15 +85,18 @@ class RowsProgramTest : public ::testing::Test {
     const auto half = ops::CheckNumerics(scope, ops::Multiply(scope, x, 0.5f), "no number");
     ops::Identity(scope.WithOpName("half"), half);
     ops::Add(scope.WithOpName("sum"), half, query);
+    programs_.clear();
+    signatures_.clear();
     session_ = SessionOf(scope);
     tensorflow::SignatureDef& declared = declared_["text"];
+    declared.Clear();
     (*declared.mutable_inputs())["x"] = Info("x");
     if (with_query) (*declared.mutable_inputs())["query"] = Info("query", 1);
     (*declared.mutable_outputs())["out"] = Info(with_query ? "sum" : "half", -1, output_dims);
     RowRecord record;
     record.recorded = record.independent = record.any_rounding = true;
     signatures_["text"] = *Signature::Create(declared, session_.get(), {}, record);
-    if (item_bytes > 0) memories_.item = std::make_unique<states::StateCache>(item_bytes);
+    memories_.item = item_bytes > 0 ? std::make_unique<states::StateCache>(item_bytes) : nullptr;
     programs_ = MakePrograms(signatures_, declared_, {}, memories_, {});
   }
 
@@ -150,31 +138,26 @@ TEST_F(RowsProgramTest, OnlyUncachedRowsAreComputed) {
   EXPECT_EQ(Ran(), "rows ok 2;");
 }
 
-TEST_F(RowsProgramTest, WithoutMemoryTheSignatureRunsWhole) {
-  Make(/*with_query=*/false, 0);
-  ASSERT_TRUE(Run({{"x", {2, 4}}}).ok());
-  EXPECT_THAT(scores_, ElementsAre(1, 2));
-  EXPECT_EQ(Ran(), "whole ok 1;");
-}
-
-TEST_F(RowsProgramTest, RowsBesideAQueryAreNotCached) {
-  Make(/*with_query=*/true, 1 << 20);
-  ASSERT_TRUE(Run({{"x", {2, 4}}, {"query", {10}}}).ok());
-  EXPECT_THAT(scores_, ElementsAre(11, 12));
-  EXPECT_EQ(Store().states, 0);
-  EXPECT_EQ(Ran(), "whole ok 1;");
-}
-
-TEST_F(RowsProgramTest, OutputsOfAnyShapeAreNotCached) {
-  Make(/*with_query=*/false, 1 << 20, /*output_dims=*/2);
-  ASSERT_TRUE(Run({{"x", {2}}}).ok());
-  EXPECT_EQ(Ran(), "whole ok 1;");
-}
-
-TEST_F(RowsProgramTest, ARequestWithoutRowsRunsWhole) {
-  Make(/*with_query=*/false, 1 << 20);
-  ASSERT_TRUE(Run({{"x", {}}}).ok());
-  EXPECT_EQ(Ran(), "whole ok 1;");
+TEST_F(RowsProgramTest, TheSignatureRunsWholeWhereNothingCanBeCached) {
+  const struct {
+    bool with_query;
+    int64_t item_bytes;
+    int output_dims;
+    Columns columns;
+    std::vector<float> scores;
+  } kCases[] = {
+      {false, 0, 1, {{"x", {2, 4}}}, {1, 2}},  // no memory
+      {true, 1 << 20, 1, {{"x", {2, 4}}, {"query", {10}}}, {11, 12}},
+      {false, 1 << 20, 2, {{"x", {2}}}, {1}},  // outputs of any shape
+      {false, 1 << 20, 1, {{"x", {}}}, {}},
+  };
+  for (const auto& one : kCases) {
+    Make(one.with_query, one.item_bytes, one.output_dims);
+    ASSERT_TRUE(Run(one.columns).ok());
+    EXPECT_EQ(scores_, one.scores);
+    EXPECT_EQ(Store().states, 0);
+    EXPECT_EQ(Ran(), "whole ok 1;");
+  }
 }
 
 TEST_F(RowsProgramTest, ErrorsAreTheWholeSignatures) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,7 @@ constexpr char kRecord[] = R"({"signatures": {"columnar": {
       "columnar_pair": {"rows": false, "why_not": "TopKV2 (model/top) mixes rows",
                         "own_length": ["ids"]}}}}})";
 
-TEST(RowRecord, EachSignatureHasWhatIsRecordedOfIt) {
+TEST(RowRecord, EachSignatureHasItsRecord) {
   const std::vector<RecordedSignatures> read = Read(kRecord);
   ASSERT_THAT(read, SizeIs(1));
   EXPECT_EQ(read[0].columnar, "columnar");
@@ -52,14 +53,7 @@ TEST(RowRecord, EachSignatureHasWhatIsRecordedOfIt) {
   EXPECT_TRUE(rows.at("columnar_pair").recorded);
   EXPECT_FALSE(rows.at("columnar_pair").independent);
   EXPECT_EQ(rows.at("columnar_pair").why_not, "TopKV2 (model/top) mixes rows");
-}
-
-TEST(RowRecord, OnlyFeaturesWithLengthsAreLists) {
-  EXPECT_THAT(Read(kRecord)[0].rows.at("columnar").lists, ElementsAre("words", "ids"));
-}
-
-TEST(RowRecord, EachSignatureHasItsOwnLists) {
-  const auto rows = Read(kRecord)[0].rows;
+  EXPECT_THAT(rows.at("columnar").lists, ElementsAre("words", "ids"));  // those with lengths
   EXPECT_THAT(rows.at("columnar").own_length, ElementsAre("words"));
   EXPECT_THAT(rows.at("columnar_late").own_length, IsEmpty());
   EXPECT_THAT(rows.at("columnar_pair").own_length, ElementsAre("ids"));
@@ -102,7 +96,7 @@ TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
   }
 }
 
-TEST(RowRecord, WhatNoExportWritesRecordsNothing) {
+TEST(RowRecord, AFileThatNoExportWroteRecordsNothing) {
   for (const char* json : {"", "[]", "{", R"({"signatures": []})"}) {
     EXPECT_THAT(Read(json), IsEmpty()) << json;
   }
@@ -182,15 +176,16 @@ TEST(ExampleRecord, FeaturesThatNoExportWritesAreNamed) {
   const std::string good =
       Record(Feature("x", "fixed_len", "float32", "", "[1.0]"), R"("example_transcoding": true, )");
   EXPECT_EQ(Read(good)[0].not_transcoded, "");
-  const auto changed = [&good](const char* from, const char* to) {
-    return Read(absl::StrReplaceAll(good, {{from, to}}))[0].not_transcoded;
-  };
-  EXPECT_THAT(changed("fixed_len", "unfixed"), HasSubstr("\"x\""));
-  EXPECT_THAT(changed("float32", "float64"), HasSubstr("\"x\""));
-  EXPECT_THAT(changed("[1.0]", "[\"1.0\"]"), HasSubstr("\"x\""));
-  EXPECT_THAT(changed("[1.0]", "[NaN]"), HasSubstr("\"x\""));
-  EXPECT_THAT(changed("\"shape\": []", "\"shape\": [1.5]"), HasSubstr("\"x\""));
-  EXPECT_THAT(changed("source_input", "input"), HasSubstr("source"));
+  const std::tuple<const char*, const char*, const char*> kChanges[] = {
+      {"fixed_len", "unfixed", "\"x\""},
+      {"float32", "float64", "\"x\""},
+      {"[1.0]", "[\"1.0\"]", "\"x\""},
+      {"[1.0]", "[NaN]", "\"x\""},
+      {"\"shape\": []", "\"shape\": [1.5]", "\"x\""},
+      {"source_input", "input", "source"}};
+  for (const auto& [from, to, why] : kChanges) {
+    EXPECT_THAT(Read(absl::StrReplaceAll(good, {{from, to}}))[0].not_transcoded, HasSubstr(why));
+  }
 }
 
 RowRecord Rows(bool independent) {
@@ -235,7 +230,7 @@ class RecordsByNameTest : public testing::Test {
   std::vector<RecordedSignatures> records_;
 };
 
-TEST_F(RecordsByNameTest, ASourceHasTheRecordOfWhatWasMadeOfIt) {
+TEST_F(RecordsByNameTest, ASourceHasTheRecordOfItsColumnarSignature) {
   EXPECT_THAT(Independent(), ElementsAre(Pair("columnar", true), Pair("columnar_other", false),
                                          Pair("other", false), Pair("serving_default", true)));
 }
