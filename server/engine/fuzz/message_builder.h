@@ -1,5 +1,6 @@
 // Turns fuzz bytes into PredictRequests that are almost valid, which random bytes rarely are, and
-// into tf.Examples that are similar to each other, as in a request. Reports disagreements about them.
+// into tf.Examples that are similar to each other, as in a request. Reports disagreements about
+// them.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_MESSAGE_BUILDER_H_
 
