@@ -7,7 +7,6 @@ these errors, and has its own tests of the others of each kind. The server has n
 import itertools
 import socket
 import struct
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -235,15 +234,3 @@ def test_an_answer_waits_for_its_window(server):
         assert http2.DATA not in [each.kind for each in before]
         connection.sendall(frame(http2.WINDOW_UPDATE, 0, 1, number(100)))
         assert any(each.kind == http2.DATA for each in frames)
-
-
-def test_curl_is_answered(server):
-    command = ["curl", "-sS", "--http2-prior-knowledge", "--data-binary", "@-"]
-    command += ["--dump-header", "-"]
-    headers = ["--header", "content-type: application/grpc", "--header", "te: trailers"]
-    url = f"http://{server.target}/grpc.health.v1.Health/Check"
-    run = subprocess.run(
-        [*command, *headers, url], input=EMPTY, capture_output=True, timeout=60, check=True
-    )
-    assert b"\0\0\0\0\2\x08\x01" in run.stdout  # health status SERVING
-    assert b"grpc-status: 0" in run.stdout

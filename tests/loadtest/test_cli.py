@@ -307,11 +307,6 @@ def test_a_format_without_a_signature_is_named_with_its_target_and_the_others_ar
     assert "stock: recorded is left out: needs recorded PredictRequests, --traffic" in printed
     assert "columnar" in report["left_out"][0]["reason"]
     assert "stock: late is left out: " in (tmp_path / "report.html").read_text()
-
-
-def test_no_remaining_server_is_an_error_with_every_reason(
-    parses_only: ServerProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
     assert of_stock(tmp_path, parses_only.target, "columnar,late") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("colcast loadtest: stock: columnar is left out: ")

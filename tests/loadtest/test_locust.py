@@ -232,9 +232,7 @@ def reached(url: str) -> bool:
         (["--formats", "example,nonsense"], "no format 'nonsense'"),
         (["--turns", "1", "--mix", "example=1"], "--mix sets weights"),
         (["--turns", "-1"], "--turns -1: expected seconds"),
-        (["--turns", "0.5"], "invalid int value: '0.5'"),
         (["--mix", "nonsense=1"], "--mix 'nonsense=1'"),
-        (["--mix", "late"], "--mix 'late'"),
         (["--mix", "late=0"], "--mix 'late=0'"),
     ],
 )

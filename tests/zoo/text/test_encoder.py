@@ -4,7 +4,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
-from colcast.zoo.movielens import data, train
 from colcast.zoo.text import bert, encoder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,11 +118,6 @@ def encoded(outputs):
 
 def test_texts_of_all_kinds(encode, vocabulary):
     assert encoded(encode(WORDY)) == expected(WORDY, vocabulary)
-
-
-def test_the_titles_of_movielens(encode, vocabulary):
-    titles = [movie.title for movie in data.load(train.WORK_DIR).movies.values()]
-    assert encoded(encode(titles)) == expected(titles, vocabulary)
 
 
 @pytest.mark.parametrize("max_seq_len", [2, 3, 8, 512])
