@@ -137,6 +137,7 @@ Status MappedFile::Check() const {
 }
 
 void MappedFile::Accept(int64_t changed) const {
+  if (models_ > 1) return;
   struct stat now = {};
   if (fstat(file_.descriptor(), &now) == 0 && Nanoseconds(now.st_ctim) == changed) {
     written_ = Nanoseconds(now.st_mtim);

@@ -63,9 +63,11 @@ class MappedFile {
   // The last change of the file's metadata that Check() has seen, a time in ns. The bytes may be
   // unchanged, or a writer may have changed them and reset the modification time.
   int64_t changed() const { return changed_; }
-  // Call if all bytes that the model uses were right after the change `changed`. Does nothing if the
-  // file has changed since.
+  // Call if all bytes that a model uses were right after the change `changed`. Does nothing if the
+  // file has changed since, or while several models use it: each knows its own tables only.
   void Accept(int64_t changed) const;
+  void AddModel() const { ++models_; }
+  void RemoveModel() const { --models_; }
 
   // The number of a range's bytes that are in memory.
   int64_t Resident(size_t offset, size_t size) const;
@@ -91,6 +93,7 @@ class MappedFile {
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<int64_t> written_;  // the accepted modification time
   mutable std::atomic<int64_t> changed_;
+  mutable std::atomic<int> models_{0};
   mutable std::atomic<bool> sparing_{false};
   const BusErrorGuard guard_;
 };

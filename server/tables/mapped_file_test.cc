@@ -116,6 +116,19 @@ TEST_F(MappedFileTest, ATouchedFileIsUsedOnceItIsAcceptedAsItIs) {
   EXPECT_FALSE(file->Check().ok());
 }
 
+TEST_F(MappedFileTest, ATouchedFileOfSeveralModelsIsNotAcceptedByOneOfThem) {
+  const auto file = Open();
+  file->AddModel();
+  file->AddModel();
+  fs::last_write_time(path_, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_FALSE(file->Check().ok());
+  file->Accept(file->changed());
+  EXPECT_FALSE(file->Check().ok());
+  file->RemoveModel();
+  file->Accept(file->changed());
+  EXPECT_TRUE(file->Check().ok());
+}
+
 TEST_F(MappedFileTest, MissingSpecialAndEmptyFilesAreRefused) {
   std::shared_ptr<const MappedFile> file;
   EXPECT_EQ(MappedFile::Open(directory_ + "/none", &file).code, StatusCode::kNotFound);

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,14 @@ from .servers import AS_SAVED, NOTHING_KEPT, Stubs
 
 DATA = "variables/variables.data-00000-of-00001"
 IDS = np.int64([3, 0, 49, 3, 17])
+SEEDS = count(1)
 MAPPED_BYTES = 6 * 50 * 7 * 4 + 50 * 6 * 2 + 1  # the last byte is the table `aa`
 
 
 @pytest.fixture(name="saved")
 def _saved(tmp_path: Path) -> Path:
-    tables.save(tmp_path / "saved" / "1")
+    """A version with unique tables, because models with equal tables share a file."""
+    tables.save(tmp_path / "saved" / "1", seed=next(SEEDS))
     return tmp_path / "saved" / "1"
 
 
@@ -259,7 +262,7 @@ def test_a_new_version_applies_its_own_deltas_and_none_of_the_old_ones(
     publish(base_path)
     applied(stubs, 1)
     changed = ask().tobytes()
-    tables.save(base_path / "tmp", seed=1)
+    tables.save(base_path / "tmp", seed=next(SEEDS))
     shutil.copytree(base_path / "1/deltas", base_path / "tmp/deltas")  # made for version 1
     (base_path / "tmp").rename(base_path / "2")
     wait_until(lambda: "made for the checkpoint" in stubs.server.log())

@@ -42,6 +42,27 @@ class MappedBuffer final : public tensorflow::TensorBuffer {
   const std::shared_ptr<const MappedTable> table_;
 };
 
+// The tables that models of this process hold, keyed by what identifies their bytes.
+class SharedTables {
+ public:
+  std::shared_ptr<const MappedTable> FindOrAdd(const std::string& key,
+                                               std::shared_ptr<const MappedTable> made) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::weak_ptr<const MappedTable>& known = tables_[key];
+    std::shared_ptr<const MappedTable> found = known.lock();
+    if (found != nullptr && found->file->Check().ok()) return found;
+    known = made;
+    for (auto each = tables_.begin(); each != tables_.end();) {
+      each = each->second.expired() ? tables_.erase(each) : std::next(each);
+    }
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const MappedTable>> tables_;
+};
+
 absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
                        google::protobuf::Message* entry) {
   checkpoint->Seek(name);
@@ -90,6 +111,10 @@ absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop) {
   return absl::OkStatus();
 }
 
+MappedTables::~MappedTables() {
+  for (const auto& file : files_) file->RemoveModel();
+}
+
 absl::StatusOr<RefCountPtr<MappedTables>> MappedTables::In(tensorflow::ResourceMgr* resources) {
   return FindOrMakeResource<MappedTables>(resources, kResource);
 }
@@ -102,6 +127,7 @@ RefCountPtr<MappedTables> MappedTables::Of(tensorflow::Session* session) {
 absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::string& prefix,
                                        const std::string& name, const std::string& slice,
                                        int64_t least_bytes, Tensor* tensor) {
+  static SharedTables* const shared = new SharedTables;
   tensorflow::BundleHeaderProto header;
   BundleEntryProto entry;
   tensorflow::TensorShape shape, of_slice;
@@ -137,24 +163,28 @@ absl::StatusOr<bool> MappedTables::Map(BundleReader* checkpoint, const std::stri
   table->offset = entry.offset();
   table->size = bytes;
   table->checksum = entry.crc32c();
+  const std::string key = absl::StrCat(table->name, "\n", entry.dtype(), "\n", shape.DebugString(),
+                                       "\n", entry.crc32c());
+  const std::shared_ptr<const MappedTable> used = shared->FindOrAdd(key, std::move(table));
   const std::lock_guard<std::mutex> lock(mutex_);
-  tables_[table->data()] = table;
-  if (std::find(files_.begin(), files_.end(), table->file) == files_.end()) {
-    files_.push_back(table->file);
+  tables_[used->data()] = used;
+  if (std::find(files_.begin(), files_.end(), used->file) == files_.end()) {
+    files_.push_back(used->file);
+    used->file->AddModel();
   }
   *tensor =
-      Tensor(entry.dtype(), shape, RefCountPtr<tensorflow::TensorBuffer>(new MappedBuffer(table)));
+      Tensor(entry.dtype(), shape, RefCountPtr<tensorflow::TensorBuffer>(new MappedBuffer(used)));
   return true;
 }
 
 absl::Status MappedTables::Open(const std::string& path, std::shared_ptr<const MappedFile>* file) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& open : files_) {
-    if (open->path() != path) continue;
-    *file = open;
-    return absl::OkStatus();
-  }
-  return ToAbsl(MappedFile::Open(path, file));
+  std::weak_ptr<const MappedFile>& known = opened_[path];
+  *file = known.lock();
+  if (*file != nullptr) return absl::OkStatus();
+  if (Status status = MappedFile::Open(path, file); !status.ok()) return ToAbsl(status);
+  known = *file;
+  return absl::OkStatus();
 }
 
 std::shared_ptr<const MappedTable> MappedTables::Find(const Tensor& tensor) const {
@@ -177,7 +207,9 @@ void MappedTables::Drop(const MappedTable& table) {
   tables_.erase(table.data());
   const bool is_used = std::any_of(tables_.begin(), tables_.end(),
                                    [&](const auto& other) { return other.second->file == file; });
-  if (!is_used) files_.erase(std::remove(files_.begin(), files_.end(), file), files_.end());
+  if (is_used) return;
+  files_.erase(std::remove(files_.begin(), files_.end(), file), files_.end());
+  file->RemoveModel();
 }
 
 absl::Status MappedTables::Check() const {

@@ -41,6 +41,8 @@ absl::Status CheckBytes(const MappedTable& table, const StopFlag& stop);
 
 class MappedTables final : public tensorflow::ResourceBase {
  public:
+  ~MappedTables() override;
+
   // The tables of a session; created if there are none.
   static absl::StatusOr<tensorflow::core::RefCountPtr<MappedTables>> In(
       tensorflow::ResourceMgr* resources);
@@ -48,8 +50,9 @@ class MappedTables final : public tensorflow::ResourceBase {
   static tensorflow::core::RefCountPtr<MappedTables> Of(tensorflow::Session* session);
 
   // Sets `*tensor` to the tensor `name`, mapped from the checkpoint `prefix`, or to its `slice`, as
-  // RestoreV2 names it, if that is not empty. Returns false if it cannot be mapped: if it has fewer
-  // than `least_bytes`, is not saved as one tensor, or has values that are not plain bytes. Returns
+  // RestoreV2 names it, if that is not empty. Models share a tensor if name, slice, type, shape and
+  // checksum are the same. Returns false if it cannot be mapped: if it has fewer than
+  // `least_bytes`, is not saved as one tensor, or has values that are not plain bytes. Returns
   // DATA_LOSS if it extends beyond its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, const std::string& slice, int64_t least_bytes,
@@ -74,6 +77,7 @@ class MappedTables final : public tensorflow::ResourceBase {
   mutable std::mutex mutex_;  // guards the members below, except in Check()
   // Keyed by the address of their data.
   std::map<const void*, std::shared_ptr<const MappedTable>> tables_;
+  std::map<std::string, std::weak_ptr<const tables::MappedFile>> opened_;  // by path
   std::vector<std::shared_ptr<const tables::MappedFile>> files_;
 };
 

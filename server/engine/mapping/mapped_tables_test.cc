@@ -14,6 +14,20 @@ using MappedTablesTest = MappingTest;
 
 const StopFlag kGoOn;
 
+TEST_F(MappedTablesTest, TwoSessionsShareTablesThatAreTheSame) {
+  const auto one = Restored(), other = Restored();
+  EXPECT_EQ(MappedTables::Of(one.get())->tables(), MappedTables::Of(other.get())->tables());
+}
+
+TEST_F(MappedTablesTest, AFileThatIsWrittenToIsNotSharedAnyMore) {
+  const auto one = Restored();
+  Damage();
+  EXPECT_FALSE(MappedTables::Of(one.get())->Check().ok());
+  const auto other = Restored();
+  EXPECT_NE(MappedTables::Of(one.get())->tables(), MappedTables::Of(other.get())->tables());
+  EXPECT_TRUE(MappedTables::Of(other.get())->Check().ok());
+}
+
 TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
   Damage();
   const auto session = Restored();
