@@ -25,8 +25,8 @@ struct Backend {
   metrics::Metrics* metrics = nullptr;
   request_log::RequestLogs* request_logs = nullptr;
   const items::ItemTables* item_tables = nullptr;
-  tracing::Tracer* tracer = nullptr;                  // null if nothing is traced
-  const scheduling::CallerSource* callers = nullptr;  // null if callers are not distinguished
+  tracing::Tracer* tracer = nullptr;  // null if nothing is traced
+  std::string caller_header;          // in lower case; empty if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
   size_t max_request_bytes = std::numeric_limits<size_t>::max();  // only gRPC; after decompression

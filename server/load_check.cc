@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -77,90 +75,29 @@ bool WaitFor(pid_t process, std::chrono::seconds timeout, int* how) {
   return true;
 }
 
-// The path of a file of this build that was replaced or removed since the server opened it; empty
-// if there is none. The kernel marks such files in the list of mappings.
-std::string ReplacedFile() {
-  constexpr std::string_view kMark = " (deleted)";
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const size_t begin = line.find('/');
-    if (begin == std::string::npos || line.size() < begin + kMark.size()) continue;
-    const std::string path = line.substr(begin, line.size() - begin - kMark.size());
-    if (path + std::string(kMark) != line.substr(begin)) continue;
-    const std::string name = path.substr(path.find_last_of('/') + 1);
-    for (const char* const ours : {"colcast_model_server", "libcolcast_engine", "libtensorflow"}) {
-      if (name.rfind(ours, 0) == 0) return path;
-    }
-  }
-  return "";
-}
+}  // namespace
 
-// Fails if files were replaced: a new process would load the new files, so its result would say
-// nothing about this process.
-Status CheckFilesAreOurs() {
-  const std::string replaced = ReplacedFile();
-  if (replaced.empty()) return OkStatus();
-  return FailedPrecondition(replaced,
-                            " was replaced or removed since the server started, so nothing can be "
-                            "tried in a separate process: restart the server");
-}
-
-// Runs this executable with this process's flags and `flag`. Returns OK if the new process exited
-// by itself, with any code. `what` names the file to load, for the log.
-Status TryInOwnProcess(const std::string& flag, const std::string& what,
-                       std::chrono::seconds timeout) {
-  if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
+Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout) {
   std::vector<std::string> arguments = CommandLine();
-  arguments.insert(arguments.begin() + 1, flag);
+  arguments.insert(arguments.begin() + 1, "--load_check_directory=" + directory);
   const pid_t process = Spawn(std::move(arguments));
   if (process == 0) {
-    LogWarning(what + " is loaded without a check: " + std::strerror(errno));
+    LogWarning(directory + " is loaded without a check: " + std::strerror(errno));
     return OkStatus();
   }
   int how = 0;
   if (!WaitFor(process, timeout, &how)) {
     if (StopWasAsked()) return {StatusCode::kCancelled, "the server is stopping"};
-    return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(), " s");
-  }
-  if (Status status = CheckFilesAreOurs(); !status.ok()) return status;
-  if (WIFEXITED(how) && WEXITSTATUS(how) == kTooFewThreads) {
-    return ResourceExhausted("the process that would check ", what,
-                             " cannot create threads: the limit on processes (ulimit -u, pids.max) "
-                             "or on address space (ulimit -v) is too low");
+    return DeadlineExceeded("a process that loaded it had not ended after ", timeout.count(),
+                            " s (--load_check_timeout_seconds)");
   }
   if (!WIFSIGNALED(how)) return OkStatus();
   const int signal = WTERMSIG(how);
-  return Internal("a process that loaded it ended with signal ", signal, " (", strsignal(signal),
-                  ")");
-}
-
-}  // namespace
-
-Status CheckLoadInOwnProcess(const std::string& directory, std::chrono::seconds timeout) {
-  Status status = TryInOwnProcess("--load_check_directory=" + directory, directory, timeout);
-  if (status.code == StatusCode::kInternal) {
-    status.message = "it crashes TensorFlow: " + status.message +
-                     "; its files are damaged, or memory or threads are short";
-  } else if (status.code == StatusCode::kDeadlineExceeded) {
-    status.message += " (--load_check_timeout_seconds)";
-  }
-  return status;
-}
-
-Status CheckOpLibraryInOwnProcess(const std::string& path, std::chrono::seconds timeout) {
-  constexpr std::chrono::seconds kLongestLoad(60);
-  const Status status =
-      TryInOwnProcess("--op_library_check=" + path, path, std::min(timeout, kLongestLoad));
-  if (status.ok() || status.code == StatusCode::kCancelled) return status;
-  return InvalidArgument("the op library ", path, " cannot be loaded: ", status.message);
-}
-
-void EndWithParent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
-
-Status RunLoadCheck(const std::string& directory, const models::Loader::Options& options,
-                    const engine::Engine& engine) {
-  models::Loader loader(options, &engine);
-  return loader.LoadAndDiscard(directory);
+  return Internal(
+      "it crashes TensorFlow: a process that loaded it ended with signal ", signal, " (",
+      strsignal(signal),
+      "); its files are damaged, memory or threads are short, or the server's own files "
+      "were replaced since it started");
 }
 
 }  // namespace colcast

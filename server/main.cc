@@ -2,6 +2,7 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -89,88 +90,43 @@ Status StartHttp(const ServerOptions& options, const Backend& backend, net::Poll
 Status OpenEngineWithOps(const ServerOptions& options, std::unique_ptr<engine::Engine>* engine) {
   if (Status status = OpenEngine(options.engine, engine); !status.ok()) return status;
   for (const std::string& path : options.op_libraries) {
+    LogInfo("loading the op library " + path);
     if (Status status = (*engine)->LoadOpLibrary(path); !status.ok()) return status;
   }
   return OkStatus();
 }
 
-constexpr int kOtherThreads = 16;  // for loading, polling, logs and so on
-
-// Checks a load, in the separate process that CheckLoadInOwnProcess() or
-// CheckOpLibraryInOwnProcess() has started.
-Status Check(const ServerOptions& options) {
-  EndWithParent();
-  const int threads = options.engine.intra_op_parallelism + options.engine.inter_op_parallelism;
-  if (!CheckThreadLimit(threads + kOtherThreads).ok()) std::_Exit(kTooFewThreads);
+// Checks a load, in the separate process that CheckLoadInOwnProcess() has started.
+Status CheckLoad(const ServerOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with its parent
   std::unique_ptr<engine::Engine> engine;
-  if (!options.load_check.op_library.empty()) {
-    Status status = OpenEngine(options.engine, &engine);
-    return status.ok() ? engine->LoadOpLibrary(options.load_check.op_library) : status;
-  }
   if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
-  return RunLoadCheck(options.load_check.directory, options.models.loader, *engine);
+  models::Loader loader(options.models.loader, engine.get());
+  return loader.LoadAndDiscard(options.load_check.directory);
 }
-
-// Checks the op libraries in separate processes now, and each model version before it is loaded.
-Status AddLoadChecks(ServerOptions* options) {
-  const std::chrono::seconds timeout = options->load_check.timeout;
-  for (const std::string& path : options->op_libraries) {
-    if (Status status = CheckOpLibraryInOwnProcess(path, timeout); !status.ok()) return status;
-  }
-  options->models.loader.check = [timeout](const std::string& directory) {
-    return CheckLoadInOwnProcess(directory, timeout);
-  };
-  return OkStatus();
-}
-
-int ThreadsNeeded(const ServerOptions& options) {
-  const int per_worker = options.workers.long_request_nice > 0 ? 2 : 1;
-  return per_worker * options.workers.num_workers + options.engine.intra_op_parallelism +
-         options.engine.inter_op_parallelism + kOtherThreads;
-}
-
-// Says what a stopping server waits for, from its destruction on.
-class Ending {
- public:
-  explicit Ending(const char* what) : what_(what) {}
-  ~Ending() { last_ = what_; }
-  Ending(const Ending&) = delete;
-  Ending& operator=(const Ending&) = delete;
-
-  static const char* last() { return last_; }
-
- private:
-  const char* const what_;
-  inline static std::atomic<const char*> last_{"a model is still running"};
-};
 
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
-  const LoadCheckOptions& check = options.load_check;
-  if (!check.directory.empty() || !check.op_library.empty()) return Check(options);
-  if (check.enabled) {
-    if (Status status = AddLoadChecks(&options); !status.ok()) return status;
+  if (!options.load_check.directory.empty()) return CheckLoad(options);
+  if (options.load_check.enabled) {
+    options.models.loader.check = [timeout = options.load_check.timeout](const std::string& path) {
+      return CheckLoadInOwnProcess(path, timeout);
+    };
   }
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
-  if (Status status = CheckThreadLimit(ThreadsNeeded(options)); !status.ok()) return status;
   metrics::Metrics metrics;
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
-  const Ending of_logs("request logs are still being written");
   items::ItemTables item_tables(options.item_tables, StopWasAsked);
-  const Ending of_item_tables("an item table is still being read");
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
-  const Ending of_models("a version is still being loaded or unloaded");
   std::unique_ptr<tracing::Tracer> tracer;
-  const Ending of_traces("spans are still being sent");
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   net::Poller poller(options.grpc.max_unread_response_bytes, options.max_rest_bytes);
   net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
-  const Ending of_workers("a model is still running");
   scheduling::WorkerPool readers(api::ReaderOptions());
   std::atomic<bool> ready{false};
   const Backend backend{&models,
@@ -180,7 +136,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &request_logs,
                         &item_tables,
                         tracer.get(),
-                        options.callers ? &*options.callers : nullptr,
+                        options.caller_header,
                         options.encoding,
                         options.calls,
                         static_cast<size_t>(options.grpc.max_request_bytes),
@@ -188,7 +144,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         &ready};
   std::unique_ptr<http::HttpServer> http;
   if (options.http) options.http->tls = options.grpc.tls;
-  if (options.http && options.callers) options.http->names = *options.callers;
+  if (options.http) options.http->caller_header = options.caller_header;
   if (Status status = StartHttp(options, backend, &poller, &http); !status.ok()) return status;
   const bool is_one_port = http && !options.http->listens;
   std::unique_ptr<rpc::GrpcServer> server;
@@ -227,7 +183,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
     std::this_thread::sleep_for(options.drain);
   }
   const auto deadline = std::chrono::steady_clock::now() + options.drain_timeout;
-  EndShortlyAfter(deadline, [] { return std::string(Ending::last()); });
+  EndShortlyAfter(deadline);
   server->Shutdown(deadline);
   if (http) http->Shutdown(deadline);
   return loaded;

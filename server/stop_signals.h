@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <functional>
-#include <string>
 
 namespace colcast {
 
@@ -27,10 +26,8 @@ bool StopWasAsked();
 void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline` unless it has ended by itself: with exit code 1 and a
-// line in the log that includes the text from `running`. Needed because a running model cannot be
-// stopped.
-void EndShortlyAfter(std::chrono::steady_clock::time_point deadline,
-                     std::function<std::string()> running);
+// line in the log. Needed because a running model cannot be stopped.
+void EndShortlyAfter(std::chrono::steady_clock::time_point deadline);
 
 }  // namespace colcast
 

@@ -53,15 +53,6 @@ TEST_F(LogTest, WritesAnObjectALine) {
 // Each test runs in a separate process, because the writer lives as long as its process.
 class LogWriterTest : public ::testing::Test {
  protected:
-  // Logs more to `file` than the queue and a pipe can hold, then exits with 0.
-  static void LogMuchInto(int file) {
-    std::signal(SIGPIPE, SIG_IGN);
-    dup2(file, STDERR_FILENO);
-    StartLogWriter();
-    for (int i = 0; i < 3000; ++i) LogInfo(std::string(1000, 'x'));
-    FlushLog();
-    std::_Exit(0);
-  }
   // {reader, writer}
   static std::array<int, 2> Pipe() {
     std::array<int, 2> ends{};
@@ -69,19 +60,6 @@ class LogWriterTest : public ::testing::Test {
     return ends;
   }
 };
-
-TEST_F(LogWriterTest, AReaderThatStopsDelaysNobody) {
-  EXPECT_EXIT(LogMuchInto(Pipe()[1]), ::testing::ExitedWithCode(0), "");
-}
-
-TEST_F(LogWriterTest, TheProcessOutlivesTheReaderOfItsLog) {
-  const auto without_reader = [] {
-    const auto [reader, writer] = Pipe();
-    close(reader);
-    LogMuchInto(writer);
-  };
-  EXPECT_EXIT(without_reader(), ::testing::ExitedWithCode(0), "");
-}
 
 TEST_F(LogWriterTest, LinesThatDoNotFitAreCounted) {
   const auto [reader, writer] = Pipe();

@@ -12,7 +12,9 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 // Defined by jemalloc; null in tests, which use another allocator.
 extern "C" {
@@ -29,38 +31,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void AddWithThoseAbove(fs::path directory, const fs::path& group, int version,
-                       std::vector<ControlGroup>* found) {
-  found->push_back({directory, version});
-  for (const fs::path& part : group.relative_path()) {
-    directory /= part;
-    found->push_back({directory, version});
-  }
-}
-
-}  // namespace
-
-std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root) {
-  std::vector<ControlGroup> found;
-  const fs::path mount = root + "/sys/fs/cgroup";
-  // Lines have the form "ID:CONTROLLERS:GROUP"; version 2 has ID 0 and no controllers. In a
-  // container, the mount point may itself be the group, so it is included.
+// The directories of the control groups that limit this process: its container's or service's, and
+// those above it. Directories may not exist. In a container, the mount point may itself be the
+// group, so it is included.
+std::vector<fs::path> ControlGroups(const std::string& root) {
+  std::vector<fs::path> found = {root + "/sys/fs/cgroup"};
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = ',' + line.substr(first + 1, second - first - 1) + ',';
-    const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
-      AddWithThoseAbove(mount, group, 2, &found);
-    } else if (controllers.find(',' + controller + ',') != std::string::npos) {
-      AddWithThoseAbove(mount / controller, group, 1, &found);
+    constexpr std::string_view kVersion2 = "0::";  // the kernel's interface of version 2
+    if (line.compare(0, kVersion2.size(), kVersion2) != 0) continue;
+    for (const fs::path& part : fs::path(line.substr(kVersion2.size())).relative_path()) {
+      found.push_back(found.back() / part);
     }
   }
   return found;
 }
+
+}  // namespace
 
 namespace {
 
@@ -71,17 +59,11 @@ int AllowedCores() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Converts a CPU quota, in microseconds per period, to cores. Without a quota, version 2 says "max"
-// and version 1 says -1.
-int QuotaOf(const ControlGroup& group, int cores) {
+// Converts a CPU quota, in microseconds per period, to cores. Without a quota, the file says "max".
+int QuotaOf(const fs::path& group, int cores) {
   double quota = 0;
   double period = 0;
-  if (group.version == 2) {
-    std::ifstream(group.directory / "cpu.max") >> quota >> period;
-  } else {
-    std::ifstream(group.directory / "cpu.cfs_quota_us") >> quota;
-    std::ifstream(group.directory / "cpu.cfs_period_us") >> period;
-  }
+  std::ifstream(group / "cpu.max") >> quota >> period;
   if (quota <= 0 || period <= 0) return cores;
   return static_cast<int>(std::min<double>(cores, std::ceil(quota / period)));
 }
@@ -90,7 +72,7 @@ int QuotaOf(const ControlGroup& group, int cores) {
 
 int AvailableCores(const std::string& root) {
   int cores = AllowedCores();
-  for (const ControlGroup& group : ControlGroups("cpu", root)) cores = QuotaOf(group, cores);
+  for (const fs::path& group : ControlGroups(root)) cores = QuotaOf(group, cores);
   return std::max(1, cores);
 }
 
@@ -141,11 +123,9 @@ int64_t ReusableAddressSpace() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// Reads a file that contains one number. Returns nullopt for "max", which version 2 uses.
+// Reads a file that contains one number. Returns nullopt for "max".
 std::optional<int64_t> ReadNumber(const fs::path& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -172,26 +152,13 @@ int64_t MachineHas(const std::string& root, const std::string& field) {
   return kib ? *kib * 1024 : kUnlimited;
 }
 
-// File names for the two versions of control groups.
-struct GroupFiles {
-  const char* limit;
-  const char* usage;
-  const char* cache;  // field of memory.stat for page cache that can be dropped
-};
-constexpr GroupFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
-constexpr GroupFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                  "total_inactive_file"};
-
-int64_t GroupAllows(const fs::path& group, const GroupFiles& files) {
-  const std::optional<int64_t> limit = ReadNumber(group / files.limit);
-  const std::optional<int64_t> usage = ReadNumber(group / files.usage);
+int64_t GroupAllows(const fs::path& group) {
+  const std::optional<int64_t> limit = ReadNumber(group / "memory.max");
+  const std::optional<int64_t> usage = ReadNumber(group / "memory.current");
   if (!limit || !usage) return kUnlimited;
-  const int64_t cache = ReadField(group / "memory.stat", files.cache).value_or(0);
+  // Page cache that can be dropped.
+  const int64_t cache = ReadField(group / "memory.stat", "inactive_file").value_or(0);
   return std::max<int64_t>(0, *limit - std::max<int64_t>(0, *usage - cache));
-}
-
-const GroupFiles& FilesOf(const ControlGroup& group) {
-  return group.version == 2 ? kVersion2 : kVersion1;
 }
 
 // The process's address space, excluding what the allocator keeps for reuse.
@@ -211,17 +178,16 @@ int64_t AddressSpaceLeft() {
 
 int64_t AvailableMemory(const std::string& root) {
   int64_t available = MachineHas(root, "MemAvailable:");
-  for (const ControlGroup& group : ControlGroups("memory", root)) {
-    available = std::min(available, GroupAllows(group.directory, FilesOf(group)));
+  for (const fs::path& group : ControlGroups(root)) {
+    available = std::min(available, GroupAllows(group));
   }
   return std::min(available, AddressSpaceLeft());
 }
 
 int64_t MemoryLimit(const std::string& root) {
   int64_t total = MachineHas(root, "MemTotal:");
-  for (const ControlGroup& group : ControlGroups("memory", root)) {
-    const std::optional<int64_t> limit = ReadNumber(group.directory / FilesOf(group).limit);
-    total = std::min(total, limit.value_or(kUnlimited));
+  for (const fs::path& group : ControlGroups(root)) {
+    total = std::min(total, ReadNumber(group / "memory.max").value_or(kUnlimited));
   }
   return total;
 }

@@ -3,21 +3,9 @@
 #define COLCAST_SERVER_BASE_MACHINE_H_
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 namespace colcast {
-
-// A control group that limits this process: that of its container or service, or an ancestor.
-struct ControlGroup {
-  std::filesystem::path directory;
-  int version;  // version of the kernel's interface: 1 or 2
-};
-
-// The groups for a controller ("memory" or "cpu"): the process's own and its ancestors, whose
-// limits also apply. Directories may not exist. `root` contains /proc and /sys/fs/cgroup.
-std::vector<ControlGroup> ControlGroups(const std::string& controller, const std::string& root);
 
 // The number of cores on which the process may run (taskset, a cpuset) or, if lower, its control
 // groups' CPU quota, rounded up (docker run --cpus, a pod's limit). At least 1. `root` contains
@@ -36,7 +24,7 @@ class AllocationPeak {
 int64_t ReusableAddressSpace();
 
 // The number of bytes that this process can still allocate. It is the least of: the machine's
-// available memory (MemAvailable); what its control groups (version 1 or 2) still allow, not
+// available memory (MemAvailable); what its control groups (version 2) still allow, not
 // counting page cache; and the remaining address space (ulimit -v). The largest int64_t if there is
 // no limit. `root` contains /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");

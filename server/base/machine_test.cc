@@ -48,15 +48,6 @@ TEST_F(AvailableCoresTest, ThatOfAGroupAboveCountsToo) {
   EXPECT_EQ(AvailableCores(root_), 1);
 }
 
-TEST_F(AvailableCoresTest, Version1HasFilesOfItsOwn) {
-  Write("proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/docker/abc\n");
-  Write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_period_us", "100000\n");
-  Write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "-1\n");
-  EXPECT_EQ(AvailableCores(root_), all_);
-  Write("sys/fs/cgroup/cpu/docker/abc/cpu.cfs_quota_us", "100000\n");
-  EXPECT_EQ(AvailableCores(root_), 1);
-}
-
 TEST_F(AvailableCoresTest, AQuotaThatIsTooLargeOrUnreadableLimitsNothing) {
   Write("proc/self/cgroup", "0::/\n");
   Write("sys/fs/cgroup/cpu.max", "100000000 100000\n");
@@ -107,23 +98,13 @@ TEST_F(AvailableMemoryTest, InAContainerTheMountPointIsTheGroup) {
   EXPECT_EQ(Available(), 0);
 }
 
-TEST_F(AvailableMemoryTest, AGroupOfVersion1Limits) {
-  Write("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "1000");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", "900");
-  Write("sys/fs/cgroup/memory/docker/abc/memory.stat", "total_inactive_file 300\n");
-  EXPECT_EQ(Available(), 400);
-}
-
 TEST_F(AvailableMemoryTest, InTotalItIsTheMachinesOrTheLeastLimitOfItsGroups) {
   EXPECT_EQ(Total(), int64_t{16000000} * 1024);
-  Write("proc/self/cgroup", "0::/pod/server\n4:memory:/docker/abc\n");
+  Write("proc/self/cgroup", "1:name=other:/x\n0::/pod/server\n");
   Write("sys/fs/cgroup/pod/memory.max", "900\n");
   Write("sys/fs/cgroup/pod/memory.current", "800\n");
   Write("sys/fs/cgroup/pod/server/memory.max", "max\n");
   EXPECT_EQ(Total(), 900);
-  Write("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "700");
-  EXPECT_EQ(Total(), 700);
 }
 
 }  // namespace

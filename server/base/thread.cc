@@ -1,20 +1,17 @@
 #include "server/base/thread.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 #include <exception>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "server/base/log.h"
 
@@ -53,11 +50,6 @@ struct SchedulingAttributes {
 
 // The pause after an exception, so that repeated exceptions do not keep a core busy.
 constexpr std::chrono::milliseconds kMoment{200};
-
-void* WaitForRelease(void* held) {
-  const std::lock_guard<std::mutex> lock(*static_cast<std::mutex*>(held));
-  return nullptr;
-}
 
 }  // namespace
 
@@ -128,25 +120,6 @@ Status StartThread(const std::string& what, std::function<void()> body, Thread* 
     return ResourceExhausted(error.what());
   }
   return OkStatus();
-}
-
-Status CheckThreadLimit(int count) {
-  std::mutex held;
-  std::vector<pthread_t> threads;
-  int error = 0;
-  held.lock();
-  while (error == 0 && static_cast<int>(threads.size()) < count) {
-    pthread_t thread{};
-    error = pthread_create(&thread, nullptr, WaitForRelease, &held);
-    if (error == 0) threads.push_back(thread);
-  }
-  held.unlock();
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
-  if (error == 0) return OkStatus();
-  return ResourceExhausted("the server needs about ", count, " threads and can create only ",
-                           threads.size(), " (", std::strerror(error),
-                           "): the limit on processes (ulimit -u, pids.max) or on address space "
-                           "(ulimit -v) is too low");
 }
 
 }  // namespace colcast

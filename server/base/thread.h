@@ -73,10 +73,6 @@ Status StartThread(const std::string& what, std::function<void()> body, Thread* 
 // The largest number of threads of one kind that a flag or file may request.
 inline constexpr int kMostThreads = 4096;
 
-// Returns RESOURCE_EXHAUSTED if the limits on processes and address space do not allow `count` more
-// threads. Call before loading models: TensorFlow aborts the process if it cannot create a thread.
-Status CheckThreadLimit(int count);
-
 }  // namespace colcast
 
 #endif  // COLCAST_SERVER_BASE_THREAD_H_

@@ -104,31 +104,5 @@ TEST(ThreadTest, AThreadThatCannotStartIsAnErrorThatNamesIt) {
               "Resource temporarily unavailable");
 }
 
-TEST(ThreadTest, AnObjectThatGetsNoThreadIsNotMade) {
-  const auto make = [] {
-    return RunCaught("start", [] {
-      Thread("sockets", [] { pause(); }).detach();
-      return OkStatus();
-    });
-  };
-  EXPECT_EXIT(ExitWith(StartThreads(make), "start: no thread for sockets: "),
-              ::testing::ExitedWithCode(0), "Resource temporarily unavailable");
-}
-
-TEST(ThreadLimitTest, SaysHowManyThreadsCanBeMade) {
-  EXPECT_TRUE(CheckThreadLimit(20).ok());
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  // Not enough address space for another stack.
-  const rlimit none{1 << 20, before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
-  const Status status = CheckThreadLimit(20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message, testing::AllOf(testing::HasSubstr("about 20 threads"),
-                                             testing::HasSubstr("ulimit -v")));
-  EXPECT_TRUE(CheckThreadLimit(20).ok());
-}
-
 }  // namespace
 }  // namespace colcast

@@ -25,18 +25,19 @@ namespace {
 
 // Flags of tensorflow_model_server that have no effect here. They are accepted, so that a command
 // line for TensorFlow Serving also starts this server, with a warning if users may expect an
-// effect. Flags that would change answers are not in this list; they are refused.
+// effect. Those that would change answers are refused unless they have their default value.
 constexpr char kWorkers[] = "requests are read and run by --num_workers workers";
 constexpr char kCpuOnly[] = "this server runs on CPUs, without XLA";
 constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";
 
-struct IgnoredFlag {
+struct ForeignFlag {
   std::string_view name;
   std::string_view default_value;  // a value of "true" or "false" makes it a switch
   std::string_view reason;         // empty if users would not expect an effect
+  bool refused = false;
 };
 
-constexpr IgnoredFlag kIgnored[] = {
+constexpr ForeignFlag kForeignFlags[] = {
     {"grpc_max_threads", "0", kWorkers},
     {"rest_api_num_threads", "0", kWorkers},
     {"thread_pool_factory_config_file", "", kWorkers},
@@ -49,23 +50,22 @@ constexpr IgnoredFlag kIgnored[] = {
     {"flush_filesystem_caches", "true", ""},
     {"enable_profiler", "true", ""},
     {"remove_unused_fields_from_bundle_metagraph", "true", ""},
-};
-
-constexpr IgnoredFlag kRefused[] = {
     {"platform_config_file", "",
      "its settings are unknown here; --model_config_file names models, "
-     "--tensorflow_session_config_file configures sessions"},
-    {"mixed_precision", "",
-     "models run in the precision they were saved with; scores would differ"},
-    {"prefer_tflite_model", "false", kSavedModelsOnly},
-    {"use_alts_credentials", "false", "connections would be unencrypted; use --ssl_config_file"},
+     "--tensorflow_session_config_file configures sessions",
+     true},
+    {"mixed_precision", "", "models run in the precision they were saved with; scores would differ",
+     true},
+    {"prefer_tflite_model", "false", kSavedModelsOnly, true},
+    {"use_alts_credentials", "false", "connections would be unencrypted; use --ssl_config_file",
+     true},
 };
 
-bool IsSwitch(const IgnoredFlag& flag) {
+bool IsSwitch(const ForeignFlag& flag) {
   return flag.default_value == "true" || flag.default_value == "false";
 }
 
-bool IsDefault(const IgnoredFlag& flag, const std::string& value) {
+bool IsDefault(const ForeignFlag& flag, const std::string& value) {
   bool truth = false;
   if (!IsSwitch(flag) || !absl::SimpleAtob(value, &truth)) return value == flag.default_value;
   return (truth ? "true" : "false") == flag.default_value;
@@ -80,6 +80,7 @@ const std::vector<RemovedFlag>& RemovedFlags() {
       "graphs for --graph_choices";
   static constexpr char kOffload[] = "Envoy or the client routes large requests to another server";
   static const auto* const removed = new std::vector<RemovedFlag>{
+      {"caller_certificate", "--caller_header names callers; Envoy can set it from certificates"},
       {"graph_choices_directory", kGraphs},
       {"graph_measuring_ms", kGraphs},
       {"graph_tolerance", kGraphs},
@@ -103,20 +104,16 @@ const std::vector<RemovedFlag>& RemovedFlags() {
 
 void AddRowsWithoutEffect(std::vector<std::string>* warnings, Table* table) {
   table->Begin(kWithoutEffect);
-  for (const IgnoredFlag& flag : kIgnored) {
+  for (const ForeignFlag& flag : kForeignFlags) {
     const auto set = [&flag, warnings](const std::string& value) {
       if (flag.reason.empty() || IsDefault(flag, value)) return OkStatus();
+      if (flag.refused) return InvalidArgument("refused: ", flag.reason);
       warnings->push_back("--" + std::string(flag.name) + "=" + value +
                           " has no effect: " + std::string(flag.reason));
       return OkStatus();
     };
-    table->Add({flag.name, "without effect", std::string(flag.default_value), set, IsSwitch(flag)});
-  }
-  for (const IgnoredFlag& flag : kRefused) {
-    const auto set = [&flag](const std::string& value) {
-      return IsDefault(flag, value) ? OkStatus() : InvalidArgument("refused: ", flag.reason);
-    };
-    table->Add({flag.name, "refused", std::string(flag.default_value), set, IsSwitch(flag)});
+    table->Add({flag.name, flag.refused ? "refused" : "without effect",
+                std::string(flag.default_value), set, IsSwitch(flag)});
   }
 }
 

@@ -23,13 +23,11 @@
 
 namespace colcast {
 
-// Options for first loading files in a separate process, because they may crash or hang the server.
+// Options for first loading versions in a separate process, because some crash or hang TensorFlow.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};
-  // Set only in that process: the version or the op library to load.
-  std::string directory;
-  std::string op_library;
+  std::string directory;  // set only in that process: the version to load
 };
 
 struct ServerOptions {
@@ -47,7 +45,7 @@ struct ServerOptions {
   http::ModelApiOptions model_api;
   size_t max_rest_bytes = size_t{2} << 30;
   std::optional<tracing::Tracer::Options> tracing;  // nullopt if tracing is off
-  std::optional<scheduling::CallerSource> callers;  // nullopt if callers are not distinguished
+  std::string caller_header;                        // empty if callers are not distinguished
   LogFormat log_format = LogFormat::kText;
   // How long requests are still accepted after the health status has become NOT_SERVING.
   std::chrono::milliseconds drain{0};

@@ -51,8 +51,6 @@ TEST(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
       {"--caller_header=X-Caller", "--caller_header: \"X-Caller\", expected a name in lower case"},
       {"--caller_header=grpc-timeout", "--caller_header: \"grpc-timeout\""},
       {"--caller_header=caller-bin", "--caller_header: \"caller-bin\""},
-      {"--caller_certificate",
-       "--caller_certificate needs an --ssl_config_file with client_verify: true"},
       {"--max_request_rows=0", "--max_request_rows=0: expected at least 1"},
       {"--max_expanded_bytes=-1", "--max_expanded_bytes=-1: expected at least 0"},
       {"--example_transcoding=fast", "--example_transcoding=fast: expected exact, late or off"},
@@ -89,15 +87,9 @@ TEST(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
   EXPECT_EQ(options.engine.inter_op_parallelism, 0);
   EXPECT_GE(options.workers.num_workers, 1);
   EXPECT_FALSE(options.http.has_value());
-  EXPECT_FALSE(options.callers.has_value());
+  EXPECT_EQ(options.caller_header, "");
   EXPECT_FALSE(options.tracing.has_value());
   EXPECT_TRUE(options.warnings.empty());
-}
-
-TEST(FlagsTest, ACallerIsNamedByAHeader) {
-  EXPECT_EQ(Parsed({"--caller_header=x-caller"}).callers->header, "x-caller");
-  EXPECT_EQ(Error({"--caller_header=x-caller", "--caller_certificate"}),
-            "--caller_header and --caller_certificate: expected one of them");
 }
 
 TEST(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {
@@ -223,7 +215,9 @@ TEST(FlagsTest, HttpHasItsOwnPortOrGrpcs) {
 }
 
 TEST(FlagsTest, OperationIsGivenInSeconds) {
-  const ServerOptions options = Parsed({"--log_format=json", "--drain_seconds=1.5"});
+  const ServerOptions options =
+      Parsed({"--log_format=json", "--drain_seconds=1.5", "--caller_header=x-caller"});
+  EXPECT_EQ(options.caller_header, "x-caller");
   EXPECT_EQ(options.log_format, LogFormat::kJson);
   EXPECT_EQ(options.drain, milliseconds(1500));
   EXPECT_EQ(options.drain_timeout, milliseconds(30000));

@@ -73,9 +73,6 @@ void AddModelRows(Given* given, ServerOptions* options, Table* table) {
   table->Add(
       "load_check_directory", &check.directory,
       "set by the server for the process of a --load_check: the version to load before it exits");
-  table->Add(
-      "op_library_check", &check.op_library,
-      "set by the server for the process of a --load_check: the library to load before it exits");
   table->Begin(kModels);
   table->Add(Flag{"op_library",
                   "path of a library of custom ops to load before any model; may be repeated. The "

@@ -33,7 +33,6 @@ struct Given {
   int rest_api_port = 0;
   tracing::Tracer::Options tracing;
   std::string trace_endpoint;
-  scheduling::CallerSource callers;
 
   // Paths of files to read.
   std::string batching_parameters_file;

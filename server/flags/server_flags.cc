@@ -66,11 +66,8 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
              "metrics for Prometheus, and at which path");
 
   table->Begin(kCallers);
-  table->Add("caller_header", &given->callers.header,
+  table->Add("caller_header", &options->caller_header,
              "the metadata key and HTTP header that names the caller; callers take turns");
-  table->Add("caller_certificate", &given->callers.certificate,
-             "the client's certificate names the caller: the first URI or, without one, DNS name "
-             "among its alternative names, else its common name");
 
   table->Begin(kOperation);
   table->Add("trace_endpoint", &given->trace_endpoint,
@@ -158,20 +155,6 @@ Status CheckCallerHeader(const std::string& name) {
                          "gRPC's and does not end in -bin");
 }
 
-Status ReadCallers(const Given& given, ServerOptions* options) {
-  const scheduling::CallerSource& names = given.callers;
-  if (names.certificate && !names.header.empty()) {
-    return InvalidArgument("--caller_header and --caller_certificate: expected one of them");
-  }
-  const std::optional<net::TlsConfig>& tls = options->grpc.tls;
-  if (names.certificate && (!tls || tls->client_authorities.empty())) {
-    return InvalidArgument(
-        "--caller_certificate needs an --ssl_config_file with client_verify: true");
-  }
-  if (names.certificate || !names.header.empty()) options->callers = names;
-  return CheckCallerHeader(names.header);
-}
-
 std::string Environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -209,7 +192,7 @@ Status FinishServer(const Given& given, ServerOptions* options) {
   if (status.ok()) status = ReadChannelArguments(given, &options->grpc);
   if (status.ok()) status = ReadTls(given, &options->grpc.tls);
   if (status.ok()) status = ReadMetricsPath(given, &options->metrics_path);
-  if (status.ok()) status = ReadCallers(given, options);
+  if (status.ok()) status = CheckCallerHeader(options->caller_header);
   return status.ok() ? ReadTracing(given, &options->tracing) : status;
 }
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <sstream>
 
 #include "server/base/file.h"
@@ -24,37 +23,9 @@ Status CheckRange(double value, Range range) {
   return std::isinf(value) ? InvalidArgument("expected a finite number") : OkStatus();
 }
 
-template <typename Whole>
-Flag WholeNumber(std::string_view name, Whole* to, std::string_view help, Range range) {
-  const auto set = [to, range](const std::string& text) {
-    Whole value = 0;
-    if (!absl::SimpleAtoi(text, &value)) return InvalidArgument("expected a whole number");
-    Status status = CheckRange(static_cast<double>(value), range);
-    if (status.ok()) *to = value;
-    return status;
-  };
-  return Flag{name, help, absl::StrCat(*to), set};
-}
-
 std::vector<std::string> Split(const std::string& text) {
   if (text.empty()) return {};
   return absl::StrSplit(text, ',');
-}
-
-// Levenshtein distance: the number of characters to insert, remove or replace.
-size_t EditDistance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, diagonal + 1, replaced});
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -66,17 +37,20 @@ void Table::Add(std::string_view name, bool* to, std::string_view help) {
   Add(Flag{name, help, *to ? "true" : "false", set, /*is_switch=*/true});
 }
 
-void Table::Add(std::string_view name, int* to, std::string_view help, Range range) {
-  Add(WholeNumber(name, to, help, range));
+template <typename Whole>
+void Table::Add(std::string_view name, Whole* to, std::string_view help, Range range) {
+  const auto set = [to, range](const std::string& text) {
+    Whole value = 0;
+    if (!absl::SimpleAtoi(text, &value)) return InvalidArgument("expected a whole number");
+    Status status = CheckRange(static_cast<double>(value), range);
+    if (status.ok()) *to = value;
+    return status;
+  };
+  Add(Flag{name, help, absl::StrCat(*to), set});
 }
-
-void Table::Add(std::string_view name, int64_t* to, std::string_view help, Range range) {
-  Add(WholeNumber(name, to, help, range));
-}
-
-void Table::Add(std::string_view name, size_t* to, std::string_view help, Range range) {
-  Add(WholeNumber(name, to, help, range));
-}
+template void Table::Add(std::string_view, int*, std::string_view, Range);
+template void Table::Add(std::string_view, int64_t*, std::string_view, Range);
+template void Table::Add(std::string_view, size_t*, std::string_view, Range);
 
 void Table::Add(std::string_view name, double* to, std::string_view help, Range range) {
   AddNumber(name, *to, help, range, [to](double value) { *to = value; });
@@ -126,18 +100,6 @@ const Flag* Table::Find(std::string_view name) const {
   const auto found = std::find_if(flags_.begin(), flags_.end(),
                                   [name](const Flag& flag) { return flag.name == name; });
   return found == flags_.end() ? nullptr : &*found;
-}
-
-std::string Table::Closest(std::string_view name) const {
-  std::string closest;
-  size_t least = name.size() / 3 + 1;
-  for (const Flag& flag : flags_) {
-    const size_t distance = EditDistance(name, flag.name);
-    if (distance >= least) continue;
-    least = distance;
-    closest = flag.name;
-  }
-  return closest;
 }
 
 namespace {
@@ -251,9 +213,7 @@ class Parser {
         return InvalidArgument("the flag --", removed.name, " was removed: ", removed.instead);
       }
     }
-    const std::string closest = table_.Closest(name);
-    if (closest.empty()) return InvalidArgument("unknown flag --", name, "; --help lists all");
-    return InvalidArgument("unknown flag --", name, "; did you mean --", closest, "?");
+    return InvalidArgument("unknown flag --", name, "; --help lists all");
   }
 
   const Table& table_;

@@ -42,9 +42,9 @@ class Table {
   void Begin(std::string_view subject) { subject_ = subject; }
 
   void Add(std::string_view name, bool* to, std::string_view help);
-  void Add(std::string_view name, int* to, std::string_view help, Range range = {});
-  void Add(std::string_view name, int64_t* to, std::string_view help, Range range = {});
-  void Add(std::string_view name, size_t* to, std::string_view help, Range range = {});
+  // `Whole` is int, int64_t or size_t.
+  template <typename Whole>
+  void Add(std::string_view name, Whole* to, std::string_view help, Range range = {});
   void Add(std::string_view name, double* to, std::string_view help, Range range = {});
   void Add(std::string_view name, std::string* to, std::string_view help);
   // A comma-separated list.
@@ -91,8 +91,6 @@ class Table {
 
   const std::vector<Flag>& flags() const { return flags_; }
   const Flag* Find(std::string_view name) const;  // null if there is none
-  // The most similar name; empty if all differ by more than a third.
-  std::string Closest(std::string_view name) const;
 
  private:
   void AddNumber(std::string_view name, double default_value, std::string_view help, Range range,
@@ -115,8 +113,7 @@ struct RemovedFlag {
 // Parses a command line with the syntax of TensorFlow Serving and abseil: --NAME=VALUE, --NAME
 // VALUE and, for switches, --NAME and --noNAME, with one dash or two. --flagfile=FILE names a file
 // with one flag per line and comments after #. "--" ends the flags. Returns INVALID_ARGUMENT for an
-// invalid value, for an argument that is not a flag, and for an unknown flag, with the most similar
-// flag or what to use instead.
+// invalid value, for an argument that is not a flag, and for an unknown or removed flag.
 Status ParseCommandLine(const std::vector<std::string>& arguments, const Table& table,
                         const std::vector<RemovedFlag>& removed);
 

@@ -143,9 +143,8 @@ void Connection::RequestRead() {
 }
 
 std::string Connection::CallerOf(const Header& head) const {
-  const scheduling::CallerSource& names = shared_->options.names;
-  if (names.certificate && socket_->is_tls()) return socket_->CertificateName();
-  return names.header.empty() ? "" : LastOf(head, names.header);
+  const std::string& header = shared_->options.caller_header;
+  return header.empty() ? "" : LastOf(head, header);
 }
 
 void Connection::Refuse(const Error& error) {
@@ -155,7 +154,7 @@ void Connection::Refuse(const Error& error) {
     Refuse(431, "the header is over " + std::to_string(options.max_header_bytes) + " bytes");
   } else if (error == Reason::body_limit) {
     Refuse(413, "the body is over " + std::to_string(options.max_body_bytes) +
-                    " bytes, the limit of a request");
+                    " bytes (--max_request_bytes)");
   } else if (error == Reason::need_more) {
     Refuse(431,
            "a chunk's header or the trailers are over " + std::to_string(kReadBytes) + " bytes");

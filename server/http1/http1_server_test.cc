@@ -369,7 +369,7 @@ TEST_F(HttpServerTest, AnswersToHttp10SayThatTheConnectionStaysOpen) {
 }
 
 TEST_F(HttpServerTest, TheLastCallerHeaderIsTheNearestProxysAndTrailersAreNoHeaders) {
-  options_.names.header = "x-caller";
+  options_.caller_header = "x-caller";
   Start();
   EXPECT_THAT(Ask(Get("/caller", std::string(kClose) + "X-Caller: eve\r\nx-caller: ann\r\n")),
               HasSubstr("<ann>"));

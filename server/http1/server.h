@@ -41,7 +41,7 @@ class HttpServer {
     // is in use.
     std::chrono::seconds body_time_where_short{30};
     std::optional<net::TlsConfig> tls;
-    scheduling::CallerSource names;
+    std::string caller_header;  // in lower case; empty if callers are not distinguished
   };
 
   // `poller` must outlive the server; threads that poll it serve requests. Returns UNAVAILABLE,

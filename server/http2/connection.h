@@ -59,8 +59,6 @@ class Connection final : public net::Connection {
   // Serves the socket from now on, or closes it as the server's phase demands.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
-  // The name in the client's certificate; empty if the client presented none with a name.
-  const std::string& certificate_name() const { return certificate_name_; }
   Shared& shared() const { return *shared_; }
 
   // Stops accepting calls, ends streams, and closes after the current calls have ended. Like the
@@ -143,7 +141,6 @@ class Connection final : public net::Connection {
 
   // Used only by the owning thread.
   Transport transport_;
-  const std::string certificate_name_ = transport_.socket().CertificateName();
   Phase phase_ = Phase::kNew;
   std::vector<Call*> calls_;
   std::vector<Call*> answering_;

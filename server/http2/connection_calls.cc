@@ -158,6 +158,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   nghttp2_session_consume_stream(session(), call->id_, size);
   size_t read = size;
   Status status = call->reader_.Read(transport_.block(), data, &read);
+  if (status.code == StatusCode::kResourceExhausted) status.message += " (--max_request_bytes)";
   if (status.ok() && read < size) {
     status = Internal("a unary call has one message, but more arrived");
   }

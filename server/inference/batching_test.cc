@@ -126,18 +126,6 @@ TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutOneIsNotBatched) {
   EXPECT_EQ(common.limits.max_rows, 7);
 }
 
-TEST_F(BatchingTest, AnUnreachableFileIsAnError) {
-  BatchingOptions options;
-  options.batching.emplace();
-  options.per_model = true;
-  Write("", "so that the directory exists");
-  const std::string too_long(300, 'x');  // too long for a file name, so stat() fails
-  Batching batching;
-  const Status status = BatchingOf(options, directory_ + "/" + too_long, &batching);
-  EXPECT_EQ(status.code, StatusCode::kUnavailable);
-  EXPECT_THAT(status.message, HasSubstr(too_long + "/batching_params.pbtxt"));
-}
-
 TEST_F(BatchingTest, WithoutBatchingOnlyProvenSignaturesJoinUnlessTurnedOff) {
   BatchingOptions options;
   options.max_time = microseconds(1500);

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "server/inference/servable.h"
 #include "server/items/item_columns.h"
 #include "server/wire/column.h"
 #include "server/wire/data_type.h"
@@ -126,7 +125,7 @@ std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const
   if (choice->table != nullptr) {
     const ExampleFeatures& features = choice->table->features();
     for (const auto& [name, signature] : signatures_) {
-      std::vector<size_t>& read = choice->features[name];
+      std::vector<size_t>& read = choice->features[&signature];
       for (size_t i = 0; i < features.size(); ++i) {
         if (signature.inputs().contains(features[i].feature.name)) read.push_back(i);
       }
@@ -136,28 +135,30 @@ std::shared_ptr<const ItemLookup::Choice> ItemLookup::Choose(Table* table) const
   return choice;
 }
 
-Status ItemLookup::Fill(DecodedRequest* request, int64_t* unknown_keys) const {
+Status ItemLookup::Fill(const tensorflow::SignatureDef& signature, DecodedRequest* request,
+                        int64_t* unknown_keys) const {
   *unknown_keys = 0;
   for (const std::unique_ptr<Table>& table : tables_) {
-    if (Status status = FillFrom(table.get(), request, unknown_keys); !status.ok()) return status;
+    Status status = FillFrom(table.get(), signature, request, unknown_keys);
+    if (!status.ok()) return status;
   }
   return OkStatus();
 }
 
 ItemLookup::Wanted ItemLookup::WantedOf(const Choice& choice, const std::string& key,
-                                        const DecodedRequest& request) const {
+                                        const tensorflow::SignatureDef& signature,
+                                        const DecodedRequest& request) {
   Wanted wanted;
-  wanted.signature = request.model_spec.signature_name;
-  const auto signature = signatures_.find(std::string(SignatureNameOf(wanted.signature)));
+  wanted.signature = &signature;
   const Column* const column = request.Find(key);
-  if (column == nullptr || signature == signatures_.end()) return wanted;
+  if (column == nullptr) return wanted;
   wanted.key = static_cast<size_t>(column - request.columns().begin());
-  wanted.is_input = signature->second.inputs().contains(key);
+  wanted.is_input = signature.inputs().contains(key);
   if (choice.table == nullptr) {
     wanted.by_key = !wanted.is_input;
     return wanted;
   }
-  const std::vector<size_t>& read = choice.features.find(signature->first)->second;
+  const std::vector<size_t>& read = choice.features.find(&signature)->second;
   wanted.by_key = !read.empty();
   const auto is_sent = [&request](const std::string& name) {
     return !name.empty() && request.Find(name) != nullptr;
@@ -171,15 +172,17 @@ ItemLookup::Wanted ItemLookup::WantedOf(const Choice& choice, const std::string&
   return wanted;
 }
 
-Status ItemLookup::FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const {
+Status ItemLookup::FillFrom(Table* table, const tensorflow::SignatureDef& signature,
+                            DecodedRequest* request, int64_t* unknown_keys) const {
   const std::string& key = table->source->config().key;
   const std::shared_ptr<const Choice> choice = Choose(table);
   std::shared_ptr<const void> of_this_request;
   std::shared_ptr<const void>* made = request->MadeOfNames(choice);
   if (made == nullptr) made = &of_this_request;
   const auto* wanted = static_cast<const Wanted*>(made->get());
-  if (wanted == nullptr || wanted->signature != request->model_spec.signature_name) {
-    const auto derived = std::make_shared<const Wanted>(WantedOf(*choice, key, *request));
+  if (wanted == nullptr || wanted->signature != &signature) {
+    const auto derived =
+        std::make_shared<const Wanted>(WantedOf(*choice, key, signature, *request));
     *made = derived;
     wanted = derived.get();
   }

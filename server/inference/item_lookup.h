@@ -41,7 +41,9 @@ class ItemLookup {
   // Returns INVALID_ARGUMENT if the key column has a wrong rank or dtype, or if the table refuses
   // unknown keys and there are some; the message names the key column and up to ten unknown keys.
   // Returns FAILED_PRECONDITION if the model cannot use the table.
-  Status Fill(DecodedRequest* request, int64_t* unknown_keys) const;
+  // `signature` is one of the model's.
+  Status Fill(const tensorflow::SignatureDef& signature, DecodedRequest* request,
+              int64_t* unknown_keys) const;
 
   // For each table that a signature reads, adds the key column to the signature's inputs.
   void AddKeys(tensorflow::SignatureDef* signature) const;
@@ -58,12 +60,12 @@ class ItemLookup {
     std::shared_ptr<const items::ItemTable> table;
     // Why the newest table is not used.
     Status status;
-    // Feature indices by signature.
-    std::map<std::string, std::vector<size_t>, std::less<>> features;
+    // Indices of the features that each signature reads.
+    std::map<const tensorflow::SignatureDef*, std::vector<size_t>> features;
   };
   // What requests to one signature with the same column names need from a table.
   struct Wanted {
-    std::string signature;
+    const tensorflow::SignatureDef* signature = nullptr;
     bool by_key = false;           // the request has the key, and the signature reads the domain
     size_t key = 0;                // index of the key column
     bool is_input = false;         // the signature also reads the key column
@@ -76,9 +78,10 @@ class ItemLookup {
   };
 
   std::shared_ptr<const Choice> Choose(Table* table) const;
-  Wanted WantedOf(const Choice& choice, const std::string& key,
-                  const DecodedRequest& request) const;
-  Status FillFrom(Table* table, DecodedRequest* request, int64_t* unknown_keys) const;
+  static Wanted WantedOf(const Choice& choice, const std::string& key,
+                         const tensorflow::SignatureDef& signature, const DecodedRequest& request);
+  Status FillFrom(Table* table, const tensorflow::SignatureDef& signature, DecodedRequest* request,
+                  int64_t* unknown_keys) const;
   Status AddFeatures(const Choice& choice, const Wanted& wanted, items::ItemTableSource* source,
                      DecodedRequest* request, int64_t* unknown_keys) const;
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <stdexcept>
 
 #include "server/items/testing.h"
 #include "server/wire/column.h"
@@ -103,7 +105,7 @@ class ItemLookupTest : public testing::Test {
   // Decodes and fills the message. Returns the names of the resulting columns.
   std::vector<std::string> FilledNames(const std::string& message) {
     EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
-    const Status status = lookup().Fill(&request_, &unknown_);
+    const Status status = Fill(request_.model_spec.signature_name);
     EXPECT_TRUE(status.ok()) << status.message;
     std::vector<std::string> names;
     for (const Column& column : request_.columns()) names.emplace_back(column.name);
@@ -112,8 +114,13 @@ class ItemLookupTest : public testing::Test {
   }
 
   Status Fill(const std::string& signature = "columnar") {
-    request_.model_spec.signature_name = signature;
-    return lookup().Fill(&request_, &unknown_);
+    Status status = lookup().Fill(graph_.signature_def().at(signature), &request_, &unknown_);
+    std::set<std::string_view> names;
+    for (const Column& column : request_.columns()) {
+      // DecodedRequest::Find() would not return.
+      if (!names.insert(column.name).second) throw std::logic_error("two columns of one name");
+    }
+    return status;
   }
 
   std::vector<float> Prices() const {

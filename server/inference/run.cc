@@ -77,7 +77,6 @@ class AdmittedJob final : public scheduling::Job {
 void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   const Clock::duration cost = one.cost;
   const bool is_long = cost > workers->options().longest_slice;
-  one.member->record()->long_lane = is_long;
   scheduling::ShortRequests& short_requests = workers->short_requests();
   if (cost.count() > 0 && !is_long) short_requests.Note();
   if (short_requests.GivesWay(cost) && !scheduling::ThisThreadGivesWay()) {

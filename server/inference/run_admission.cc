@@ -19,14 +19,16 @@ using scheduling::RequestClass;
 // Adds the columns from item tables, because the plan depends on them, and plans the request.
 Status FillAndPlan(PredictMember* member) {
   const Servable& servable = member->servable();
+  const Signature* const signature = member->signature();
   PlannedPredict& planned = member->planned;
-  if (const ItemLookup* const items = servable.items(); items != nullptr) {
-    Status status = items->Fill(&member->request(), &member->record()->unknown_keys);
+  if (signature != nullptr && servable.items() != nullptr) {
+    Status status = servable.items()->Fill(*signature->def, &member->request(),
+                                           &member->record()->unknown_keys);
     if (!status.ok()) return status;
   }
-  const int signature = member->signature() == nullptr ? -1 : member->signature()->number;
   Status status =
-      servable.model().Plan(member->request(), signature, servable.batch_rules(), &planned.plan);
+      servable.model().Plan(member->request(), signature == nullptr ? -1 : signature->number,
+                            servable.batch_rules(), &planned.plan);
   if (!status.ok()) return status;
   engine::RequestProfile& profile = planned.plan->profile;
   profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);

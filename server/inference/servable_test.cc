@@ -62,24 +62,12 @@ TEST_F(ServableTest, MethodNamesAreCheckedOnRequest) {
               HasSubstr("Was: \"__saved_model_init_op\""));
 }
 
-TEST_F(ServableTest, LabelsAreTheModelsOwnNames) {
-  EXPECT_EQ(LabelOf(servable_->Find("")), "serving_default");
-  EXPECT_EQ(LabelOf(servable_->Find("classify")), "classify");
-  EXPECT_EQ(LabelOf(servable_->Find("anything a client sends")), "unknown");
-}
-
 TEST(CreateServableTest, UnparsableSignaturesAreAnError) {
   std::shared_ptr<const Servable> servable;
   const Status status =
       Servable::Create("m", 3, std::make_unique<ModelWithoutGraph>("\xff"), &servable);
   EXPECT_EQ(status.code, StatusCode::kInternal);
   EXPECT_EQ(status.message, "the signatures of model \"m\" version 3 do not parse");
-}
-
-TEST(KeyListTest, NamesAreSorted) {
-  EXPECT_EQ(KeyList(std::map<std::string, int>()), "{}");
-  EXPECT_EQ(KeyList(std::map<std::string, int>{{"scores", 1}, {"classes", 2}}),
-            "{classes, scores}");
 }
 
 }  // namespace

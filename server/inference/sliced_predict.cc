@@ -63,7 +63,7 @@ class SlicedPredict {
   }
 
   // Runs a slice and returns the next one, or -1 if no rows remain.
-  int Run(int slice, Clock::duration waited) {
+  int Run(int slice) {
     MeasuredRun run(admitted_.request_class);
     const Status status = WithinMemory([&] {
       slices_->Run(slice);
@@ -72,7 +72,7 @@ class SlicedPredict {
     if (status.ok()) run.Learn(SizeOf(slices_->rows(slice)), InputBytesOf(slice));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      admitted_.member->record()->slice_waits.push_back(waited);
+      ++admitted_.member->record()->slices;
     }
     if (!status.ok()) Fail(status);
     return has_ended() ? -1 : TakeNext();
@@ -187,7 +187,7 @@ class SliceJob final : public scheduling::Job {
                                  whole_->CostOf(slice_));
         return;
       }
-      if (answer == RunMemory::Answer::kYes) slice_ = whole_->Run(slice_, waited);
+      if (answer == RunMemory::Answer::kYes) slice_ = whole_->Run(slice_);
     }
     if (whole_->has_ended() || slice_ < 0) {
       whole_->End();

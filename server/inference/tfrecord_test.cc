@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -72,14 +71,6 @@ TEST_F(TfRecordTest, AnEmptyOrMissingFileHasNoRecords) {
   bool at_end = false;
   EXPECT_TRUE(TfRecordReader("/nowhere/at/all").Next(&record, &at_end).ok());
   EXPECT_TRUE(at_end);
-}
-
-TEST_F(TfRecordTest, AFifoIsAnError) {
-  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-  std::string record;
-  bool at_end = false;
-  const Status status = TfRecordReader(path_).Next(&record, &at_end);
-  EXPECT_THAT(status.message, HasSubstr(path_));
 }
 
 TEST_F(TfRecordTest, ErrorsNameTheDamagedByte) {

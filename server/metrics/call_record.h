@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <string_view>
-#include <vector>
 
 #include "server/base/status.h"
 #include "server/engine/engine.h"
@@ -39,13 +38,12 @@ struct CallRecord {
   engine::ExpansionStats expansion;
   int64_t unknown_keys = 0;  // keys not in item tables, for which defaults were used
 
-  bool long_lane = false;  // the estimated cost exceeds the longest slice
-  bool joined = false;     // ran together with other requests
+  bool joined = false;  // ran together with other requests
   int requests_in_run = 1;
   // Requests in the run if this request led it; 0 if another request did or there was no run.
   int64_t run_requests = 0;
-  int64_t run_rows = 0;               // rows in the run that this request led
-  std::vector<Duration> slice_waits;  // how long each slice waited
+  int64_t run_rows = 0;  // rows in the run that this request led
+  int slices = 0;        // 0 if it ran whole
 };
 
 // A metric of calls, by model, signature, API and entry point. To add one, add a row to
@@ -117,10 +115,9 @@ inline constexpr CallMetric kCallMetrics[] = {
     {":colcast:joined_requests_total", "Requests that ran together with others.", nullptr,
      CallMetric::Of::kAll, [](const CallRecord& record) { return int64_t{record.joined}; }},
     {":colcast:divided_requests_total", "Requests that ran in slices.", nullptr,
-     CallMetric::Of::kAll,
-     [](const CallRecord& record) { return int64_t{!record.slice_waits.empty()}; }},
+     CallMetric::Of::kAll, [](const CallRecord& record) { return int64_t{record.slices > 0}; }},
     {":colcast:pieces_total", "Slices that these requests ran in.", nullptr, CallMetric::Of::kAll,
-     [](const CallRecord& record) { return static_cast<int64_t>(record.slice_waits.size()); }},
+     [](const CallRecord& record) { return int64_t{record.slices}; }},
 };
 
 inline constexpr size_t kNumCallMetrics = std::size(kCallMetrics);

@@ -171,12 +171,4 @@ void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
   }
 }
 
-void WriteLaneWaits(const Metrics& metrics, TextWriter* writer) {
-  writer->Metric(":colcast:lane_wait_microseconds", kHistogram,
-                 "Time until a worker took a request, or a slice of a split one.");
-  for (const bool long_lane : {false, true}) {
-    writer->Sample({{"lane", long_lane ? "long" : "short"}}, metrics.LaneWait(long_lane));
-  }
-}
-
 }  // namespace colcast::metrics

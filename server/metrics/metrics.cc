@@ -55,9 +55,6 @@ void Metrics::Record(const CallRecord& record) {
   const bool is_ok = record.code == StatusCode::kOk;
   counters.answered[static_cast<size_t>(record.code)].fetch_add(1, kRelaxed);
   counters.Observe(record, is_ok, std::make_index_sequence<kNumCallMetrics>());
-  if (!is_ok) return;
-  lane_waits_[record.long_lane].Observe(record.queue_wait);
-  for (const auto wait : record.slice_waits) lane_waits_[1].Observe(wait);
 }
 
 Metrics::Counters* Metrics::FindOrMake(const CallRecord& record) {

@@ -65,9 +65,6 @@ class Metrics {
   // series allocates memory. The number of models and signatures limits the number of series.
   void Record(const CallRecord& record);
 
-  // How long requests that were answered OK, or their slices, waited for a worker.
-  HistogramSnapshot LaneWait(bool long_lane) const { return lane_waits_[long_lane].Snapshot(); }
-
   // `model_path` is the version's directory.
   void RecordLoad(const std::string& model_path, bool succeeded, std::chrono::nanoseconds latency);
   // `status` is the name of a status code.
@@ -91,7 +88,6 @@ class Metrics {
 
   mutable std::shared_mutex requests_mutex_;  // guards the map; entries do not move
   std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_ ABSL_GUARDED_BY(requests_mutex_);
-  Histogram lane_waits_[2] = {Histogram(LatencyBuckets()), Histogram(LatencyBuckets())};
   mutable std::mutex loads_mutex_;
   std::vector<LoadSeries> loads_ ABSL_GUARDED_BY(loads_mutex_);
 };

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
-#include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,10 +41,6 @@ CallRecord Failed(std::string_view model, StatusCode code) {
   return record;
 }
 
-int64_t CountOf(const RequestSeries& series, const std::string& name) {
-  return series.counts[CallMetricIndex(":colcast:" + name)];
-}
-
 std::string RequestsText(const Metrics& metrics) {
   TextWriter writer;
   WriteRequests(metrics.Requests(), &writer);
@@ -69,53 +63,6 @@ TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
   EXPECT_EQ(all[1].Answered(), 2);
   EXPECT_EQ(all[2].labels.entrypoint, "REST");
   EXPECT_EQ(all[3].labels.model_name, "b");
-}
-
-TEST(MetricsTest, AnAnswerIsCountedWithAllItBrought) {
-  Metrics metrics;
-  metrics.Record(Answered("a", "late"));
-  metrics.Record(Answered("a", "late"));
-  const RequestSeries series = metrics.Requests().at(0);
-  EXPECT_EQ(series.answered[0], 2);
-  const std::vector<std::pair<std::string, int64_t>> sums = {
-      {"request_latency_microseconds", 2 * 900'000},
-      {"queue_wait_microseconds", 2 * 5'000},
-      {"runtime_microseconds", 2 * 700'000},
-      {"request_bytes", 10'000},
-      {"response_bytes", 600},
-      {"rows", 1000}};
-  for (const auto& [name, sum] : sums) {
-    EXPECT_EQ(series.histograms[CallMetricIndex(":colcast:" + name)].sum, sum) << name;
-  }
-  EXPECT_EQ(CountOf(series, "columns_sent_once_total"), 300);
-  EXPECT_EQ(CountOf(series, "bytes_saved_total"), 149'700);
-}
-
-TEST(MetricsTest, TranscodedRequestsAreCountedWithTheirRowsAndRepeatedBytes) {
-  Metrics metrics;
-  CallRecord record = Answered("a", "serving_default");
-  metrics.Record(record);
-  record.expansion.transcoded = true;
-  record.expansion.rows = 500;
-  record.expansion.repeated_bytes = 70'000;
-  metrics.Record(record);
-  metrics.Record(record);
-  const RequestSeries series = metrics.Requests().at(0);
-  EXPECT_EQ(CountOf(series, "transcoded_requests_total"), 2);
-  EXPECT_EQ(CountOf(series, "transcoded_rows_total"), 1000);
-  EXPECT_EQ(CountOf(series, "transcoded_repeated_bytes_total"), 140'000);
-  const std::string text = RequestsText(metrics);
-  EXPECT_THAT(text, HasSubstr(":colcast:transcoded_repeated_bytes_total{"));
-  EXPECT_THAT(text, HasSubstr("} 140000\n"));
-}
-
-TEST(MetricsTest, AnErrorIsCountedByItsStatusOnly) {
-  Metrics metrics;
-  metrics.Record(Failed("a", StatusCode::kInvalidArgument));
-  const RequestSeries series = metrics.Requests().at(0);
-  EXPECT_EQ(series.Answered(), 1);
-  EXPECT_EQ(series.histograms[0].Count(), 0);
-  EXPECT_EQ(CountOf(series, "bytes_saved_total"), 0);
 }
 
 TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
@@ -162,16 +109,6 @@ TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
   }
 }
 
-TEST(ExpositionTest, AnApiOverRestIsInLowerCaseAsInTensorFlowServing) {
-  Metrics metrics;
-  CallRecord record = Answered("a", "late");
-  record.entrypoint = "REST";
-  metrics.Record(record);
-  EXPECT_THAT(RequestsText(metrics),
-              HasSubstr(":tensorflow:serving:request_latency_count{model_name=\"a\","
-                        "API=\"predict\",entrypoint=\"REST\"} 1\n"));
-}
-
 TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));
@@ -182,35 +119,6 @@ TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
   const std::string text = RequestsText(metrics);
   EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_counts_count{model=\"a\"} 1\n"));
   EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_count_total{model=\"a\"} 3\n"));
-}
-
-TEST(ExpositionTest, OurOwnAreBySignature) {
-  Metrics metrics;
-  metrics.Record(Answered("a", "late"));
-  metrics.Record(Failed("a", StatusCode::kNotFound));
-  const std::string labels =
-      "model_name=\"a\",signature_name=\"late\",API=\"Predict\",entrypoint=\"GRPC\"";
-  const std::string text = RequestsText(metrics);
-  for (const std::string& line : {
-           ":colcast:requests_total{" + labels + ",status=\"OK\"} 1\n",
-           ":colcast:requests_total{" + labels + ",status=\"NOT_FOUND\"} 1\n",
-           ":colcast:rows_bucket{" + labels + ",le=\"256\"} 0\n",
-           ":colcast:rows_bucket{" + labels + ",le=\"512\"} 1\n",
-           ":colcast:request_bytes_sum{" + labels + "} 5000\n",
-           ":colcast:queue_wait_microseconds_sum{" + labels + "} 5\n",
-           ":colcast:columns_sent_once_total{" + labels + "} 150\n",
-           ":colcast:bytes_saved_total{" + labels + "} 74850\n",
-       }) {
-    EXPECT_THAT(text, HasSubstr(line));
-  }
-}
-
-TEST(ExpositionTest, RequestsForNoModelHaveACountAndNothingElse) {
-  Metrics metrics;
-  metrics.Record(Failed("", StatusCode::kNotFound));
-  const std::string text = RequestsText(metrics);
-  EXPECT_THAT(text, HasSubstr("request_count{model_name=\"\",status=\"NOT_FOUND\"} 1\n"));
-  EXPECT_THAT(text, Not(HasSubstr("_bucket")));
 }
 
 TEST(ExpositionTest, LoadsAreByPathAndOutcome) {
@@ -248,16 +156,6 @@ TEST(BucketsTest, RowAndByteBoundsAreRound) {
                                                    4194304, 16777216, 67108864));
 }
 
-TEST(BucketsTest, EveryPublishedBoundIsACountedOne) {
-  for (const Buckets* buckets : {&LatencyBuckets(), &ByteBuckets(), &RowBuckets()}) {
-    ASSERT_EQ(buckets->bounds.size(), buckets->published.size());
-    EXPECT_TRUE(std::is_sorted(buckets->bounds.begin(), buckets->bounds.end()));
-    for (size_t i = 0; i < buckets->published.size(); ++i) {
-      EXPECT_EQ(buckets->bounds[i], static_cast<int64_t>(buckets->published[i] * buckets->unit));
-    }
-  }
-}
-
 TEST(HistogramTest, ABoundBelongsToItsBucket) {
   Histogram histogram(LatencyBuckets());
   histogram.Observe(microseconds(18));
@@ -277,19 +175,6 @@ TEST(HistogramTest, ValuesOverTheLastBoundAreCounted) {
   EXPECT_EQ(snapshot.counts.back(), 2);
   EXPECT_EQ(snapshot.Count(), 3);
   EXPECT_EQ(snapshot.sum, 16384 + 16385 + (int64_t{1} << 50));
-}
-
-TEST(HistogramTest, NoObservationOfAnyThreadIsLost) {
-  Histogram histogram(RowBuckets());
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&histogram] {
-      for (int i = 0; i < 10'000; ++i) histogram.Observe(i % 100);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(histogram.Snapshot().Count(), 40'000);
-  EXPECT_EQ(histogram.Snapshot().sum, 400 * 4950);
 }
 
 TEST(HistogramSnapshotTest, AddsToAnEmptyOneAndToAnother) {
@@ -370,13 +255,6 @@ TEST(ProcessTest, TellsOfThisProcess) {
   EXPECT_LE(start, now + 1);
   EXPECT_GT(start, now - 3600);
   EXPECT_EQ(ValueOf("process_start_time_seconds"), start);
-}
-
-TEST(ProcessTest, CountsAnOpenFile) {
-  const double before = ValueOf("process_open_fds");
-  EXPECT_GE(before, 3);
-  const std::ifstream file("/proc/self/stat");
-  EXPECT_EQ(ValueOf("process_open_fds"), before + 1);
 }
 
 }  // namespace

@@ -58,7 +58,6 @@ void Loader::Run(const Job& job, const Done& done) {
   report.model_name = job.model_name;
   report.version = job.directory.version;
   report.path = job.directory.path;
-  report.attempt = job.attempt;
   std::shared_ptr<const Servable> servable;
   report.status = RunCaught("loading", [&] { return Load(job, &report, &servable); });
   if (!report.status.ok()) {
@@ -86,8 +85,7 @@ Status Loader::WaitForTables(const engine::Model& model) {
 Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
   const Clock::time_point start = Clock::now();
   MemoryBudget::Reservation reservation;
-  Status status = CheckFiles(job.directory.path);
-  if (status.ok()) status = CheckManifest(job.directory.path);
+  Status status = CheckManifest(job.directory.path);
   if (status.ok()) status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
   if (!status.ok()) return status;
   if (job.check && options_.check) status = options_.check(job.directory.path);

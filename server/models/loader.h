@@ -74,7 +74,6 @@ class MemoryBudget {
 struct LoadReport {
   std::string model_name;
   int64_t version = 0;
-  int attempt = 1;  // 2 for the first retry
   Status status;
   bool loaded = false;                                // true even if warm-up then failed
   std::chrono::steady_clock::duration load_time{};    // time until graph and variables are loaded
@@ -106,7 +105,6 @@ class Loader {
   struct Job {
     std::string model_name;
     VersionDirectory directory;
-    int attempt = 1;
     // Off until the server is ready. Before that, there are no requests to protect, and the threads
     // that TensorFlow starts with the first model, and later uses for requests, would inherit the
     // priority.

@@ -80,7 +80,6 @@ class LoaderTest : public testing::Test {
     const Status started =
         loader.Start({"m",
                       {3, directory_.native()},
-                      /*attempt=*/2,
                       /*low_priority=*/false,
                       check,
                       another_serves},
@@ -112,25 +111,11 @@ TEST_F(LoaderTest, ALoadedVersionIsReported) {
   EXPECT_TRUE(report.loaded);
   EXPECT_EQ(report.model_name, "m");
   EXPECT_EQ(report.version, 3);
-  EXPECT_EQ(report.attempt, 2);
   EXPECT_EQ(report.path, directory_.native());
   ASSERT_NE(servable_, nullptr);
   EXPECT_EQ(servable_->name(), "m");
   EXPECT_EQ(servable_->version(), 3);
   EXPECT_THAT(engine_.loaded, ElementsAre(directory_.native() + " serve"));
-}
-
-TEST_F(LoaderTest, TheListenerIsToldBeforeTheVersionServes) {
-  std::vector<std::string> events;
-  options_.on_load = [&](const LoadReport& report) {
-    events.push_back(report.status.ok() ? "loaded" : "failed");
-    EXPECT_EQ(servable_, nullptr);
-  };
-  Load();
-  engine_.error = Internal("broken");
-  servable_ = nullptr;
-  Load();
-  EXPECT_THAT(events, ElementsAre("loaded", "failed"));
 }
 
 TEST_F(LoaderTest, AnErrorNamesModelVersionAndDirectory) {
@@ -168,24 +153,12 @@ TEST_F(LoaderTest, WhileAnotherVersionServesTheTablesAreReadFirst) {
   EXPECT_EQ(engine_.looks.size(), looks.size());
 }
 
-TEST_F(LoaderTest, TablesBeyondTheMemoryAreNotWaitedFor) {
-  engine_.looks = {Checked(0, int64_t{1} << 62)};
-  EXPECT_TRUE(Load(/*check=*/false, /*another_serves=*/true).status.ok());
-}
-
 TEST_F(LoaderTest, AVersionWithDamagedTablesDoesNotReplaceAnother) {
   engine_.looks = {Checked(0, 9), Checked(4, 9, "table \"a\" differs")};
   const LoadReport report = Load(/*check=*/false, /*another_serves=*/true);
   EXPECT_EQ(report.status.code, StatusCode::kDataLoss);
   EXPECT_THAT(report.status.message, HasSubstr("table \"a\" differs"));
   EXPECT_EQ(servable_, nullptr);
-}
-
-TEST_F(LoaderTest, TryLoadsOnThisThreadAndServesNobody) {
-  Loader loader(options_, &engine_);
-  EXPECT_TRUE(loader.LoadAndDiscard(directory_).ok());
-  engine_.error = Internal("broken");
-  EXPECT_EQ(loader.LoadAndDiscard(directory_).message, "broken");
 }
 
 using inference::MakeServable;
@@ -240,14 +213,6 @@ TEST(MemoryBudgetTest, RefusesWhatDoesNotFitWithItsMarginNamingTheSizes) {
   EXPECT_THAT(status.message, AllOf(HasSubstr("201 MiB on disk"), HasSubstr("301 MiB"),
                                     HasSubstr("300 MiB are available")));
   EXPECT_TRUE(budget.Reserve({200 * kMiB}, &reservation).ok());
-}
-
-TEST(MemoryBudgetTest, AGraphIsHeldTenTimesMoreWhileItLoads) {
-  MemoryBudget budget(0, [] { return 1120 * kMiB; });
-  MemoryBudget::Reservation reservation;
-  EXPECT_THAT(budget.Reserve({122 * kMiB, 100 * kMiB}, &reservation).message,
-              AllOf(HasSubstr("the graph takes 100 MiB"), HasSubstr("1122 MiB")));
-  EXPECT_TRUE(budget.Reserve({120 * kMiB, 100 * kMiB}, &reservation).ok());
 }
 
 TEST(MemoryBudgetTest, LoadsInProgressCount) {

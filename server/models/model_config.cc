@@ -13,19 +13,9 @@ namespace colcast::models {
 namespace {
 
 constexpr char kTensorFlow[] = "tensorflow";
-// model_type is deprecated but still supported.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
   const std::string model = "model \"" + proto.name() + "\": ";
-  if (proto.model_type() != tensorflow::serving::MODEL_TYPE_UNSPECIFIED) {
-    if (!proto.model_platform().empty()) {
-      return InvalidArgument(model, "both model_platform and the deprecated model_type are set");
-    }
-    if (proto.model_type() == tensorflow::serving::TENSORFLOW) return OkStatus();
-    return InvalidArgument(model, "model_type ", proto.model_type(),
-                           " is not supported, only TENSORFLOW (1) is");
-  }
   if (proto.model_platform() == kTensorFlow) return OkStatus();
   if (proto.model_platform().empty()) {
     return InvalidArgument(model, "model_platform is not set, expected \"", kTensorFlow, "\"");
@@ -33,7 +23,6 @@ Status CheckPlatform(const tensorflow::serving::ModelConfig& proto) {
   return InvalidArgument(model, "platform \"", proto.model_platform(),
                          "\" is not supported, only \"", kTensorFlow, "\" is");
 }
-#pragma GCC diagnostic pop
 
 Status CheckBasePath(const tensorflow::serving::ModelConfig& proto) {
   const std::string& path = proto.base_path();

@@ -314,12 +314,12 @@ void ModelManager::StartLoad(ModelState* model, const Version& version) {
   const bool has_others =
       models_.size() > 1 || std::any_of(models_.begin(), models_.end(),
                                         [](const auto& entry) { return entry.second.available(); });
-  const Status status = loader_.Start(
-      {name, directory, version.attempts, /*low_priority=*/ready, /*check=*/has_others,
-       /*another_serves=*/model->available()},
-      [this, name, directory](const LoadReport& report, auto servable) {
-        OnLoaded(name, directory, report, std::move(servable));
-      });
+  const Status status =
+      loader_.Start({name, directory, /*low_priority=*/ready, /*check=*/has_others,
+                     /*another_serves=*/model->available()},
+                    [this, name, directory](const LoadReport& report, auto servable) {
+                      OnLoaded(name, directory, report, std::move(servable));
+                    });
   if (!status.ok()) OnLoadFailed(model, directory, status);
 }
 

@@ -12,7 +12,6 @@ namespace colcast::models {
 namespace {
 
 using ::inference::ModelMetadataResponse;
-using ::inference::RepositoryIndexResponse;
 using Tensors = google::protobuf::RepeatedPtrField<ModelMetadataResponse::TensorMetadata>;
 using TensorInfos = google::protobuf::Map<std::string, tensorflow::TensorInfo>;
 
@@ -29,22 +28,6 @@ void Describe(const TensorInfos& infos, Tensors* tensors) {
     if (info.tensor_shape().unknown_rank()) tensor->add_shape(kAnySize);
     for (const auto& dim : info.tensor_shape().dim()) tensor->add_shape(dim.size());
   }
-}
-
-// The names that Triton uses.
-const char* StateName(VersionState state) {
-  switch (state) {
-    case VersionState::kAvailable:
-      return "READY";
-    case VersionState::kLoading:
-      return "LOADING";
-    case VersionState::kUnloading:
-      return "UNLOADING";
-    case VersionState::kStart:
-    case VersionState::kEnd:
-      break;
-  }
-  return "UNAVAILABLE";
 }
 
 }  // namespace
@@ -79,28 +62,6 @@ Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
   Describe(signature.inputs(), response->mutable_inputs());
   Describe(signature.outputs(), response->mutable_outputs());
   return OkStatus();
-}
-
-RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only) {
-  RepositoryIndexResponse response;
-  for (const ModelSnapshot& model : models.Models()) {
-    if (model.versions.empty() && !ready_only) {
-      auto* const entry = response.add_models();
-      entry->set_name(model.name);
-      entry->set_state(StateName(VersionState::kStart));
-      entry->set_reason("no version was found in " + model.base_path);
-    }
-    for (const VersionSnapshot& version : model.versions) {
-      const VersionStatus& status = version.status;
-      if (ready_only && status.state != VersionState::kAvailable) continue;
-      auto* const entry = response.add_models();
-      entry->set_name(model.name);
-      entry->set_version(std::to_string(status.version));
-      entry->set_state(StateName(status.state));
-      entry->set_reason(status.error.message);
-    }
-  }
-  return response;
 }
 
 Status DescribeVersions(const ModelManager& models, const ModelSpec& spec,

@@ -20,10 +20,6 @@ namespace colcast::models {
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ::inference::ModelMetadataResponse* response);
 
-// All versions of all models, sorted by name and number, including models without versions. With
-// `ready_only`, only versions that serve.
-::inference::RepositoryIndexResponse IndexModels(const ModelManager& models, bool ready_only);
-
 // The versions that `spec` selects. Returns the errors of ModelManager::GetStatus().
 Status DescribeVersions(const ModelManager& models, const ModelSpec& spec,
                         tensorflow::serving::GetModelStatusResponse* response);

@@ -16,19 +16,6 @@ using inference::MakeServable;
 using testing::HasSubstr;
 using Labels = std::map<std::string, int64_t>;
 
-TEST(ResolveLabelTest, ALabelIsAVersion) {
-  int64_t version = 0;
-  ASSERT_TRUE(ResolveLabel({{"stable", 3}, {"canary", 7}}, "canary", &version).ok());
-  EXPECT_EQ(version, 7);
-}
-
-TEST(ResolveLabelTest, AnUnknownOneIsNamed) {
-  int64_t version = 0;
-  const Status status = ResolveLabel({{"stable", 3}}, "canary", &version);
-  EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message, HasSubstr("label: canary"));
-}
-
 // Model "m" serves only version 3, with the label "stable".
 class CheckLabelsTest : public testing::Test {
  protected:
@@ -68,12 +55,6 @@ TEST_F(CheckLabelsTest, WhichLabelsMayBeAssigned) {
     EXPECT_EQ(Check(one.model, one.labels, false), one.strict) << one.what;
     EXPECT_EQ(Check(one.model, one.labels, true), one.allow_unavailable) << one.what;
   }
-}
-
-TEST_F(CheckLabelsTest, TheErrorNamesVersionModelAndLabel) {
-  const Status status = CheckLabels({Config("m", {{"canary", 4}})}, present_, false);
-  EXPECT_THAT(status.message, HasSubstr("version 4 of model m"));
-  EXPECT_THAT(status.message, HasSubstr("\"canary\""));
 }
 
 TEST_F(CheckLabelsTest, AMissingLabelIsToldWithTheReason) {

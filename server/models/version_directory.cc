@@ -9,7 +9,6 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -74,31 +73,6 @@ void DropDoubles(BasePathListing* listing) {
   listing->versions = std::move(listed);
 }
 
-// Whether loading a version reads its file `name` or, for a folder, all files in it.
-bool IsRead(const std::string& name, bool is_folder) {
-  static const std::set<std::string> kFiles = {"saved_model.pb",        "saved_model.pbtxt",
-                                               "fingerprint.pb",        "colcast.json",
-                                               "batching_params.pbtxt", "variables.index"};
-  static const std::set<std::string> kFolders = {"variables", "assets", "assets.extra"};
-  return (is_folder ? kFolders : kFiles).count(name) > 0;
-}
-
-Status CheckFolder(const fs::path& folder, bool is_version) {
-  std::error_code error;
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename();
-    std::error_code gone;
-    const bool is_folder = entry->is_directory(gone) && !IsRead(name, false);
-    if (is_version && !IsRead(name, is_folder)) continue;
-    File file;
-    Status status =
-        is_folder ? CheckFolder(entry->path(), false) : File::Open(entry->path(), &file);
-    if (!status.ok()) return status;
-  }
-  return error ? Unavailable("cannot read ", folder.native(), ": ", error.message()) : OkStatus();
-}
-
 Status ReadCrc32(const File& file, std::string* crc32_text) {
   constexpr size_t kBlock = 1 << 20;
   const auto block = std::make_unique<char[]>(kBlock);
@@ -142,8 +116,6 @@ Status CheckFile(const std::string& path, const rapidjson::Value& listed) {
 }
 
 }  // namespace
-
-Status CheckFiles(const std::string& directory) { return CheckFolder(directory, true); }
 
 uint64_t FilesOf(const std::string& directory) {
   uint64_t files = 1;

@@ -21,10 +21,6 @@ struct VersionDirectory {
 // (docs/tables.md). It changes when a file is added, grows or is replaced.
 uint64_t FilesOf(const std::string& directory);
 
-// Returns an error if a file needed for loading cannot be read: it is a FIFO or a directory, or
-// permission is missing. The error names the file.
-Status CheckFiles(const std::string& directory);
-
 struct BasePathListing {
   bool readable = false;                   // false if missing or temporarily unavailable
   bool is_version = false;                 // the base path itself contains a graph

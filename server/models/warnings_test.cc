@@ -7,65 +7,45 @@ namespace colcast::models {
 namespace {
 
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
-const ModelConfig kLatest{"m", "/m", {}, {}, {}};
-
-BasePathListing Listing(const std::vector<int64_t>& versions) {
+BasePathListing Listing(const std::vector<int64_t>& versions, bool is_version = false,
+                        std::vector<std::string> unnumbered = {},
+                        std::vector<std::string> warnings = {}) {
   BasePathListing listing;
   listing.readable = true;
-  for (const int64_t version : versions) {
-    listing.versions.push_back({version, "/m/" + std::to_string(version)});
-  }
+  listing.is_version = is_version;
+  for (const int64_t version : versions) listing.versions.push_back({version, "/m"});
+  listing.unnumbered = std::move(unnumbered);
+  listing.warnings = std::move(warnings);
   return listing;
 }
 
-TEST(VersionWarningsTest, AStoreThatIsGoneLeavesTheVersionServing) {
-  EXPECT_THAT(VersionWarnings(kLatest, BasePathListing(), {1, 2}),
-              ElementsAre(AllOf(HasSubstr("/m is not a readable directory"),
-                                HasSubstr("version 2 continues to serve"))));
-}
-
-TEST(VersionWarningsTest, NoneWhereAVersionIsFound) {
-  EXPECT_THAT(VersionWarnings(kLatest, Listing({1}), {}), IsEmpty());
-}
-
-TEST(VersionWarningsTest, ABasePathWithoutVersion) {
-  EXPECT_THAT(VersionWarnings(kLatest, Listing({}), {}),
-              ElementsAre(AllOf(HasSubstr("no version under /m yet"), HasSubstr("waiting"))));
-  EXPECT_THAT(VersionWarnings(kLatest, BasePathListing(), {}),
-              ElementsAre(AllOf(HasSubstr("/m is not a readable directory"),
-                                HasSubstr("waiting for one"))));
-}
-
-TEST(VersionWarningsTest, AVersionInPlaceOfItsBasePath) {
-  BasePathListing listing = Listing({});
-  listing.is_version = true;
-  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
-              ElementsAre(HasSubstr("this path is itself a version: use its parent")));
-}
-
-TEST(VersionWarningsTest, ADirectoryWhoseNameIsNoNumber) {
-  BasePathListing listing = Listing({});
-  listing.unnumbered = {"v0.1"};
-  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
-              ElementsAre(HasSubstr("; v0.1 is not a number")));
-}
-
-TEST(VersionWarningsTest, AVersionThatThePolicyNamesIsMissing) {
-  ModelConfig specific = kLatest;
-  specific.policy = {VersionPolicy::Kind::kSpecific, 1, {1, 2}};
-  EXPECT_THAT(VersionWarnings(specific, Listing({1, 3}), {}), ElementsAre(HasSubstr("version 2")));
-}
-
-TEST(VersionWarningsTest, WarningsOfTheListingComeFirst) {
-  BasePathListing listing = Listing({});
-  listing.warnings = {"/m/7 is left out"};
-  EXPECT_THAT(VersionWarnings(kLatest, listing, {}),
-              ElementsAre("/m/7 is left out", HasSubstr("yet")));
+TEST(VersionWarningsTest, SayWhatIsMissingWhyAndWhatServes) {
+  const VersionPolicy latest;
+  const VersionPolicy specific = {VersionPolicy::Kind::kSpecific, 1, {1, 2}};
+  const struct {
+    BasePathListing listing;
+    VersionPolicy policy;
+    std::vector<int64_t> serving;
+    std::vector<const char*> warnings;  // parts of them
+  } kCases[] = {
+      {Listing({1}), latest, {}, {}},
+      {Listing({}), latest, {}, {"no version under /m yet (a version is"}},
+      {Listing({}), latest, {}, {"waiting for one"}},
+      {BasePathListing(), latest, {}, {"/m is not a readable directory"}},
+      {BasePathListing(), latest, {1, 2}, {"version 2 continues to serve"}},
+      {Listing({}, true), latest, {}, {"this path is itself a version: use its parent"}},
+      {Listing({}, false, {"v0.1"}), latest, {}, {"; v0.1 is not a number"}},
+      {Listing({1, 3}), specific, {}, {"version 2, which the version policy requests, is not"}},
+      {Listing({}, false, {}, {"/m/7 is left out"}), latest, {}, {"/m/7 is left out", "yet"}},
+  };
+  for (const auto& one : kCases) {
+    const auto found = VersionWarnings({"m", "/m", one.policy, {}, {}}, one.listing, one.serving);
+    ASSERT_EQ(found.size(), one.warnings.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_THAT(found[i], HasSubstr(one.warnings[i]));
+  }
 }
 
 TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItWasGoneOrALongerTime) {

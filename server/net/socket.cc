@@ -135,10 +135,6 @@ Socket::~Socket() {
   close(fd_);
 }
 
-std::string Socket::CertificateName() const {
-  return tls_ == nullptr ? "" : net::CertificateName(tls_);
-}
-
 std::string_view Socket::protocol() const {
   const unsigned char* name = nullptr;
   unsigned int size = 0;

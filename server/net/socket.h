@@ -40,8 +40,6 @@ class Socket {
 
   int fd() const { return fd_; }
   bool is_tls() const { return tls_ != nullptr; }
-  // The name in the client's certificate, after the handshake; empty if there is none.
-  std::string CertificateName() const;
   // The protocol agreed in the handshake, such as "h2". Empty if there is none, or before the
   // handshake has ended.
   std::string_view protocol() const;

@@ -16,14 +16,6 @@
 
 namespace colcast::net {
 
-// The name in the client's certificate, after the handshake: the first URI among its alternative
-// names, else the first DNS name, else the subject's common name. Empty if there is none, or no
-// certificate.
-std::string CertificateName(const SSL* tls);
-
-// The name in a given certificate.
-std::string CertificateName(const X509* certificate);
-
 // Made by ReadTlsConfig(), which has checked key and certificates. All texts are PEM.
 struct TlsConfig {
   std::string key;

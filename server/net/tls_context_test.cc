@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/x509v3.h>
 
 #include <array>
 #include <fstream>
@@ -152,34 +151,6 @@ TEST_P(TlsContextTest, ACertificateIsUsedOnceItIsValid) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, TlsContextTest,
                          ::testing::Values(TLS1_2_VERSION, TLS1_3_VERSION));
-
-// The name of a certificate with this subject and these alternative names. Empty strings mean none.
-std::string NameOf(const std::string& common_name, const std::string& others) {
-  const std::unique_ptr<X509, void (*)(X509*)> certificate(X509_new(), X509_free);
-  if (!common_name.empty()) {
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_UTF8,
-                               reinterpret_cast<const unsigned char*>(common_name.data()),
-                               static_cast<int>(common_name.size()), -1, 0);
-  }
-  if (!others.empty()) {
-    X509_EXTENSION* const extension =
-        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, others.c_str());
-    EXPECT_NE(extension, nullptr) << others;
-    X509_add_ext(certificate.get(), extension, -1);
-    X509_EXTENSION_free(extension);
-  }
-  return CertificateName(certificate.get());
-}
-
-TEST(CertificateNameTest, PrefersWhatSaysMost) {
-  EXPECT_EQ(NameOf("batch", ""), "batch");
-  EXPECT_EQ(NameOf("batch", "IP:127.0.0.1,email:a@b.example"), "batch");
-  EXPECT_EQ(NameOf("batch", "DNS:batch.example,DNS:other.example"), "batch.example");
-  EXPECT_EQ(NameOf("batch", "DNS:batch.example,URI:spiffe://example/batch"),
-            "spiffe://example/batch");
-  EXPECT_EQ(NameOf("", "IP:127.0.0.1"), "");
-  EXPECT_EQ(NameOf("", ""), "");
-}
 
 using testing::AllOf;
 using testing::HasSubstr;

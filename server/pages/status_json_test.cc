@@ -84,10 +84,6 @@ TEST(ModelsSectionTest, LabelsAndPathsAreAsTheyAre) {
       R"("labels":["<b>","\"canary\""],"signatures":[]}]}])");
 }
 
-TEST(ModelsSectionTest, AModelWithoutVersionsHasNone) {
-  EXPECT_EQ(Text(Models({})["models"]), R"([{"name":"m","base_path":"/models/m","versions":[]}])");
-}
-
 TEST(ModelsSectionTest, TheColumnsOfSignatures) {
   VersionSnapshot version = Version(3, VersionState::kAvailable);
   version.servable = inference::MakeServable(3, R"(

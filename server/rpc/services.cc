@@ -139,11 +139,6 @@ Methods InferenceMethods(const Backend& backend) {
          return OkStatus();
        })},
       {path("ModelMetadata"), {[&backend](Call* call) { DescribeModel(*backend.models, call); }}},
-      {path("RepositoryIndex"), MessageMethod([&backend](const oip::RepositoryIndexRequest& request,
-                                                         oip::RepositoryIndexResponse* response) {
-         *response = models::IndexModels(*backend.models, request.ready());
-         return OkStatus();
-       })},
   };
 }
 

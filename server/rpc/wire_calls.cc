@@ -64,19 +64,15 @@ void Prefetch(const http2::Message& request) {
   }
 }
 
-std::string CallerOf(const http2::Call& call, const scheduling::CallerSource& names) {
-  if (names.certificate) return call.connection().certificate_name();
-  return names.header.empty() ? "" : call.Metadata(names.header).value_or("");
-}
-
 api::Origin OriginOf(const http2::Call& call, const char* api, const Backend& backend) {
   api::Origin origin;
   origin.api = api;
   origin.entrypoint = "GRPC";
   origin.deadline = call.deadline();
-  const uint64_t caller =
-      backend.callers == nullptr ? 0 : scheduling::ClientOf(CallerOf(call, *backend.callers));
-  origin.client = caller != 0 ? caller : call.connection().number();
+  const std::string caller =
+      backend.caller_header.empty() ? "" : call.Metadata(backend.caller_header).value_or("");
+  origin.client = scheduling::ClientOf(caller);
+  if (origin.client == 0) origin.client = call.connection().number();
   if (backend.tracer != nullptr) origin.traceparent = call.Metadata("traceparent").value_or("");
   return origin;
 }

@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <future>
-
-#include "server/scheduling/testing.h"
 
 namespace colcast::scheduling {
 namespace {
@@ -55,22 +52,6 @@ TEST_F(LongRequestsTest, ASliceThatGivesWayMayTakeLonger) {
   requests.Note();
   EXPECT_EQ(requests.LongestSlice(seconds(1)), milliseconds(8));
   EXPECT_EQ(requests.LongestSlice(milliseconds(1)), milliseconds(2));
-}
-
-TEST_F(LongRequestsTest, ADequeuedJobCountsAsRunningUntilEnd) {
-  LongRequests requests = Make(1, 0);
-  Taken next;
-  EXPECT_FALSE(requests.Take(now_, &next));
-  EXPECT_EQ(requests.running(), 0);
-  std::promise<void> started, released;
-  Job* const job = new BlockingJob(&started, released.get_future().share());
-  requests.queue().AddAgain(job, {}, now_);
-  ASSERT_TRUE(requests.Take(now_, &next));
-  EXPECT_EQ(next.job, job);
-  EXPECT_EQ(requests.running(), 1);
-  requests.End();
-  EXPECT_EQ(requests.running(), 0);
-  job->Drop(DropReason::kShutdown);
 }
 
 }  // namespace

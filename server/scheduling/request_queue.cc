@@ -8,19 +8,9 @@
 namespace colcast::scheduling {
 
 const char* DropReasonName(DropReason reason) {
-  switch (reason) {
-    case DropReason::kQueueFull:
-      return "queue_full";
-    case DropReason::kBatchQueueFull:
-      return "batch_queue_full";
-    case DropReason::kDeadlineExceeded:
-      return "deadline_exceeded";
-    case DropReason::kCancelled:
-      return "cancelled";
-    case DropReason::kShutdown:
-      return "shutdown";
-  }
-  return "unknown";
+  static constexpr const char* kNames[kNumDropReasons] = {
+      "queue_full", "batch_queue_full", "deadline_exceeded", "cancelled", "shutdown"};
+  return kNames[static_cast<int>(reason)];
 }
 
 Status DropStatus(DropReason reason) {

@@ -54,12 +54,6 @@ const char* DropReasonName(DropReason reason);
 // The status for the client of a job that never ran.
 Status DropStatus(DropReason reason);
 
-// Where the name of a request's caller comes from.
-struct CallerSource {
-  std::string header;        // a header's name, in lower case; empty if no header is used
-  bool certificate = false;  // whether the client's certificate names the caller
-};
-
 // The number for Job::client(): the same for all requests of a caller; 0 without a name. `name` is
 // what the client claims; one that is not short printable ASCII counts as none.
 uint64_t ClientOf(std::string_view name);

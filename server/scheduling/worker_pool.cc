@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <optional>
 #include <utility>
 
@@ -82,8 +83,6 @@ void WorkerPool::Submit(Job* job) {
       refused = queue_.Add(job, std::move(profile), now);
     }
     NoteQueued();
-    // Wakes a worker while holding the lock: a worker that wakes by itself may exit and destroy its
-    // IdleWorkers::Waiter.
     if (!refused) idle_.WakeOne();
   }
   if (refused) Drop(job, *refused);
@@ -109,20 +108,19 @@ void WorkerPool::NoteQueued() {
   num_queued_.store(queue_.requests() + long_.queue().requests(), std::memory_order_relaxed);
 }
 
-void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter) {
+void WorkerPool::WaitForWork(std::unique_lock<std::mutex>* lock) {
   while (!stopping_) {
     const Clock::time_point now = options_.now();
     const Clock::time_point ready = queue_.ReadyAt(now);
     if (ready <= now) return;
     long_.WakeOneForWork();
-    idle_.Wait(lock, waiter, now, ready);
+    idle_.Wait(lock, ready == Clock::time_point::max() ? Clock::duration::max() : ready - now);
   }
 }
 
 // `*has_run` survives an exception in a job, after which the thread calls Work() again.
 void WorkerPool::Work(int number, bool* has_run) {
   NameThisThread(options_.thread_name + "_" + std::to_string(number));
-  IdleWorkers::Waiter waiter;
   std::vector<Taken> companions;
   for (;;) {
     std::vector<Job*> expired;
@@ -130,7 +128,7 @@ void WorkerPool::Work(int number, bool* has_run) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (std::exchange(*has_run, false)) --num_running_;
-      WaitForWork(&lock, &waiter);
+      WaitForWork(&lock);
       // Skipped if enough requests wait: reading more than workers can run would leave no time to
       // run them. Other threads that poll continue to read.
       if (queued() < kEnoughPerWorker * options_.num_workers) idle_.HandleEvents(&lock);
@@ -144,10 +142,8 @@ void WorkerPool::Work(int number, bool* has_run) {
       if (*has_run) ++num_running_;
       NoteQueued();
       // Several wake-ups may have woken only one worker, so each worker wakes the next.
-      if (idle_.wait_for_events() && queue_.ReadyAt(now) <= now) idle_.WakeOne();
       // Another worker must run the batch that is still filling when its timeout ends.
-      const Clock::time_point ready = queue_.ReadyAt(now);
-      if (ready > now && ready != Clock::time_point::max()) idle_.WakeOne();
+      if (queue_.ReadyAt(now) != Clock::time_point::max()) idle_.WakeOne();
     }
     DropAll(expired, DropReason::kDeadlineExceeded);
     if (next.job != nullptr) RunTaken(next, &companions);
@@ -223,54 +219,55 @@ namespace {
 enum class EventsComeHere { kNo, kFirst, kAlso };
 thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
 
+// Events that only Wake() causes.
+class OnlyWakes final : public EventSource {
+ public:
+  bool Poll(Clock::time_point until) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto woken = [this] { return woken_; };
+    if (until == Clock::time_point::max()) {
+      changed_.wait(lock, woken);
+    } else if (until != Clock::time_point::min()) {
+      changed_.wait_until(lock, until, woken);
+    }
+    return std::exchange(woken_, false);
+  }
+  void Wake() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    woken_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+};
+
 }  // namespace
 
+IdleWorkers::IdleWorkers(EventSource* events)
+    : only_jobs_(events == nullptr ? std::make_unique<OnlyWakes>() : nullptr),
+      events_(events == nullptr ? only_jobs_.get() : events) {}
+
+IdleWorkers::~IdleWorkers() = default;
+
 void IdleWorkers::NoteCount() {
-  const int idle = events_ == nullptr ? static_cast<int>(waiting_.size())
-                                      : std::max(0, num_waiting_ - num_called_);
-  count_.store(idle, std::memory_order_relaxed);
+  count_.store(std::max(0, num_waiting_ - num_called_), std::memory_order_relaxed);
 }
 
 void IdleWorkers::WakeOne() {
-  if (events_ != nullptr) {
-    if (count() == 0) return;
-    ++num_called_;
-    NoteCount();
-    if (events_come_here == EventsComeHere::kFirst) {
-      events_come_here = EventsComeHere::kAlso;
-    } else {
-      events_->Wake();
-    }
-    return;
-  }
-  if (waiting_.empty()) return;
-  Waiter* const last = waiting_.back();
-  waiting_.pop_back();
+  if (count() == 0) return;
+  ++num_called_;
   NoteCount();
-  last->woken = true;
-  last->wakeup.notify_one();
-}
-
-void IdleWorkers::WakeAll() {
-  while (!waiting_.empty()) WakeOne();
-  if (events_ != nullptr) events_->Wake();
-}
-
-void IdleWorkers::Wait(std::unique_lock<std::mutex>* lock, Waiter* waiter, Clock::time_point now,
-                       Clock::time_point until) {
-  if (events_ != nullptr) return WaitForEvents(lock, until);
-  waiter->woken = false;
-  waiting_.push_back(waiter);
-  NoteCount();
-  if (until == Clock::time_point::max()) {
-    waiter->wakeup.wait(*lock, [waiter] { return waiter->woken; });
-  } else if (!waiter->wakeup.wait_for(*lock, until - now, [waiter] { return waiter->woken; })) {
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), waiter));
-    NoteCount();
+  if (events_come_here == EventsComeHere::kFirst) {
+    events_come_here = EventsComeHere::kAlso;
+  } else {
+    events_->Wake();
   }
 }
 
-void IdleWorkers::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until) {
+void IdleWorkers::Wait(std::unique_lock<std::mutex>* lock, Clock::duration wait) {
   ++num_waiting_;
   NoteCount();
   lock->unlock();
@@ -286,11 +283,12 @@ void IdleWorkers::WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_
     num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
     NoteCount();
   };
-  woken = events_->Poll(until);
+  const bool forever = wait == Clock::duration::max();
+  woken = events_->Poll(forever ? Clock::time_point::max() : Clock::now() + wait);
 }
 
 void IdleWorkers::HandleEvents(std::unique_lock<std::mutex>* lock) {
-  if (events_ == nullptr || count() > 0) return;
+  if (count() > 0) return;
   lock->unlock();
   const bool woken = events_->Poll(Clock::time_point::min());
   lock->lock();

@@ -5,10 +5,8 @@
 // dropped when its turn comes if its deadline has passed or its client has hung up. request_queue.h
 // defines the order.
 //
-// The worker that most recently became idle takes the next request, because its core's caches and
-// its thread's memory are still warm, and the other workers stay asleep under light load. A request
-// that finds an idle worker is taken immediately, before its profile is known; once the worker has
-// read it, TakeCompanions() finds companions.
+// A request that finds an idle worker is taken immediately, before its profile is known; once the
+// worker has read it, TakeCompanions() finds companions.
 //
 // long_requests.h describes the extra threads.
 #ifndef COLCAST_SERVER_SCHEDULING_WORKER_POOL_H_
@@ -20,9 +18,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -46,44 +44,35 @@ class EventSource {
   virtual void Wake() = 0;
 };
 
-// The idle workers. Each waits on its own condition variable or, if workers handle events, in
-// EventSource::Poll(). In the latter case, the worker that reads a request also runs it. All
-// methods except count() REQUIRE the pool's lock.
+// The idle workers, which wait in EventSource::Poll(), so that the worker that reads a request also
+// runs it. All methods except count() REQUIRE the pool's lock.
 class IdleWorkers {
  public:
-  // One waiting worker. Only that worker's thread waits on `wakeup`.
-  struct Waiter {
-    std::condition_variable wakeup;
-    bool woken = false;
-  };
-
-  // `events` may be null if workers wait only for jobs; otherwise it must outlive this object.
-  explicit IdleWorkers(EventSource* events) : events_(events) {}
+  // `events` must outlive this object; null if workers wait only for jobs.
+  explicit IdleWorkers(EventSource* events);
+  ~IdleWorkers();
 
   // The number of idle workers that have not been woken.
   int count() const { return count_.load(std::memory_order_relaxed); }
-  bool wait_for_events() const { return events_ != nullptr; }
 
-  // Wakes the worker that most recently became idle, if any.
+  // Wakes a worker, if any is idle.
   void WakeOne();
 
-  // Wakes all workers, for shutdown.
-  void WakeAll();
+  // Wakes a worker that calls this again, for shutdown.
+  void WakeAll() { events_->Wake(); }
 
-  // Waits until woken, but no longer than `until`. Releases the lock while waiting.
-  void Wait(std::unique_lock<std::mutex>* lock, Waiter* waiter, Clock::time_point now,
-            Clock::time_point until);
+  // Waits until woken, but no longer than `wait`. Releases the lock while waiting.
+  void Wait(std::unique_lock<std::mutex>* lock, Clock::duration wait);
 
   // Handles pending events, so that requests still in the sockets are ordered and joined with those
   // in the queue. Does nothing while other workers are idle, because they handle events.
   void HandleEvents(std::unique_lock<std::mutex>* lock);
 
  private:
-  void WaitForEvents(std::unique_lock<std::mutex>* lock, Clock::time_point until);
   void NoteCount();
 
+  const std::unique_ptr<EventSource> only_jobs_;  // without other events
   EventSource* const events_;
-  std::vector<Waiter*> waiting_;  // longest idle first
   std::atomic<int> count_{0};
   int num_waiting_ = 0;  // number of workers in Poll()
   int num_called_ = 0;   // number of workers in Poll() that have been woken
@@ -168,7 +157,7 @@ class WorkerPool {
   bool AddUnlessStopping(absl::FunctionRef<void()> add);
   void Work(int number, bool* has_run);
   // Returns when a job is ready or the pool is stopping.
-  void WaitForWork(std::unique_lock<std::mutex>* lock, IdleWorkers::Waiter* waiter);
+  void WaitForWork(std::unique_lock<std::mutex>* lock);
   void WorkOnLong(int number);
   void NoteQueued();
   // The number of workers that are idle or about to take a job.

@@ -8,15 +8,11 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -151,43 +147,6 @@ TEST_F(WorkerPoolTest, AWorkerContinuesAfterAnException) {
   StartWithFillingBatches();  // destroys the first pool
 }
 
-TEST_F(WorkerPoolTest, AnExtraThreadContinuesAfterAnException) {
-  Start(10, 1, 5);
-  pool_->short_requests().Note();
-  pool_->SubmitSlices({Throwing(), Make("a")}, now_.load(), kLong);
-  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran a"));
-}
-
-TEST_F(WorkerPoolTest, AThreadThatCannotStartIsNamed) {
-  const auto start_without_room = [this] {
-    rlim_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    const rlim_t room = pages * sysconf(_SC_PAGESIZE) + (256 << 20);  // room for a few stacks
-    const rlimit limit{room, room};
-    setrlimit(RLIMIT_AS, &limit);
-    const Status status = RunCaught("start", [this] {
-      Start(10, 1000);
-      return OkStatus();
-    });
-    std::fprintf(stderr, "%s\n", status.message.c_str());
-    std::_Exit(0);
-  };
-  EXPECT_EXIT(start_without_room(), testing::ExitedWithCode(0), "start: no thread for worker_");
-}
-
-TEST_F(WorkerPoolTest, TheLastIdleWorkerTakesTheNextRequest) {
-  constexpr int kWorkers = 4;
-  Start(10, kWorkers);
-  std::set<std::thread::id> threads;
-  for (int i = 0; i < 20; ++i) {
-    while (pool_->idle_workers() < kWorkers) std::this_thread::yield();
-    std::promise<std::thread::id> ran_on;
-    pool_->Submit(new CallingJob([&] { ran_on.set_value(std::this_thread::get_id()); }));
-    threads.insert(ran_on.get_future().get());
-  }
-  EXPECT_EQ(threads.size(), 1);
-}
-
 TEST_F(WorkerPoolTest, AFullQueueDropsARequestImmediately) {
   Start(1);
   Block();
@@ -314,19 +273,6 @@ TEST_F(WorkerPoolTest, ARunningJobTakesCompanionsThatArrivedMeanwhile) {
   others_wait.set_value();
   EXPECT_THAT(journal_.WaitFor(3), ElementsAre("dropped gone: cancelled", "ran read later + a + b",
                                                "ran of another class"));
-}
-
-TEST_F(WorkerPoolTest, NoShareIsLeftForABusyWorker) {
-  Start(10, /*num_workers=*/2);
-  RequestClass of({});
-  Block();
-  std::promise<void> others_wait;
-  pool_->Submit(new ReadLaterJob(pool_.get(), &of, &journal_, others_wait.get_future().share()));
-  while (pool_->idle_workers() + pool_->queued() > 0) std::this_thread::yield();
-  for (const char* name : {"a", "b", "c"}) pool_->Submit(new SignatureJob(name, &of, &journal_));
-  others_wait.set_value();
-  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran read later + a + b + c"));
-  release_.set_value();
 }
 
 // Learns its profile when it is dequeued, and calls `again` to requeue itself.
@@ -616,18 +562,6 @@ TEST_F(WorkersWaitForEventsTest, PendingEventsAreHandledBeforeARequestRuns) {
   events_.Happen([&] { journal_.Write("read another"); });
   release.set_value();
   EXPECT_THAT(journal_.WaitFor(2), ElementsAre("read another", "ran first"));
-  Stop();
-}
-
-TEST_F(WorkersWaitForEventsTest, EventsAreHandledBetweenTwoRequests) {
-  Start(1);
-  std::promise<void> started, release, handled;
-  pool_->Submit(new BlockingJob(&started, release.get_future().share()));
-  started.get_future().wait();
-  pool_->Submit(new NamedJob("waiting", &journal_));
-  events_.Happen([&] { journal_.Write("handled"); });
-  release.set_value();
-  EXPECT_THAT(journal_.WaitFor(2), ElementsAre("handled", "ran waiting"));
   Stop();
 }
 

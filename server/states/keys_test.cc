@@ -14,11 +14,6 @@ namespace {
 
 Key HashOf(const KeyHash& hash, const std::string& text) { return hash(text.data(), text.size()); }
 
-TEST(KeyHash, EqualBytesHaveEqualKeys) {
-  const KeyHash hash;
-  EXPECT_EQ(HashOf(hash, "user 7"), HashOf(hash, "user 7"));
-}
-
 TEST(KeyHash, DifferentBytesHaveDifferentKeys) {
   const KeyHash hash;
   EXPECT_NE(HashOf(hash, "user 7"), HashOf(hash, "user 8"));
@@ -39,7 +34,6 @@ TEST(KeyHash, IsHighwayHash) {
 }
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // kA and kB differ only in the high word.
 const Key kA = {1, 7}, kB = {2, 7}, kC = {1, 8};
@@ -54,13 +48,6 @@ TEST(FindDistinctRows, ReturnsTheFirstRowOfEachKeyAndAnIndex) {
 TEST(FindDistinctRows, FailsBeyondTheLimit) {
   std::vector<int64_t> first, index;
   EXPECT_FALSE(FindDistinctRows({kA, kB, kA, kC, kB}, 2, &first, &index));
-}
-
-TEST(FindDistinctRows, NoRowsHaveNoKeys) {
-  std::vector<int64_t> first = {1}, index = {1};
-  ASSERT_TRUE(FindDistinctRows({}, 0, &first, &index));
-  EXPECT_THAT(first, IsEmpty());
-  EXPECT_THAT(index, IsEmpty());
 }
 
 StoredRows RowsOf(uint64_t table, const std::vector<uint32_t>& numbers) {
@@ -257,24 +244,6 @@ TEST(RowKeys, DoNotDependOnTheRequestBefore) {
   const Key empty = key_of("");
   EXPECT_NE(key_of(Strings({"a"})), empty);
   EXPECT_EQ(key_of(""), empty);
-}
-
-TEST(RowKeys, OfZeroRowsAreNone) { EXPECT_TRUE(KeysOf(0, {Tensor(DT_INT64, {0}, "")}).empty()); }
-
-TEST(RowKeys, CoverSharedColumns) {
-  const auto key_with = [](const std::string& shared) {
-    const std::string message = MessageOf({Tensor(DT_INT64, {1}, Int64s({1})), shared});
-    return KeysWith(1, Bytes(message), [&](const Column& column, RowKeys* keys) {
-      if (column.name == "0") return AddRows(column, keys);
-      shared.empty() ? keys->AddAbsent() : keys->AddShared(column);
-    })[0];
-  };
-  const Key key = key_with(Tensor(DT_INT64, {1}, Int64s({3})));
-  EXPECT_EQ(key, key_with(Tensor(DT_INT64, {1}, Int64s({3}))));
-  EXPECT_NE(key, key_with(Tensor(DT_INT64, {1}, Int64s({4}))));
-  EXPECT_NE(key, key_with(Tensor(DT_INT64, {1, 1}, Int64s({3}))));
-  EXPECT_NE(key, key_with(Tensor(DT_STRING, {1}, Strings({"x"}))));
-  EXPECT_NE(key, key_with(""));
 }
 
 // Strings that do not lie in one message, as in REST and joined requests.

@@ -11,7 +11,7 @@ namespace {
 enum Kind : uint8_t { kAbsent, kShared, kRows, kPaddedRows };
 
 constexpr size_t kBlockBytes = 16 << 10;
-constexpr size_t kMostKeptBytes = 8 << 20;
+constexpr size_t kMostArenaBytes = 8 << 20;
 
 // A string's fixed-size form in a key: its length, then the string itself if it is short, else a
 // keyed hash of it.
@@ -125,8 +125,8 @@ void RowKeys::Begin(int64_t rows, const KeyHash& hash) {
   header_.clear();
   sources_.clear();
   hashed_.clear();
-  if (arena_.size() > kMostKeptBytes) arena_ = std::vector<uint8_t>();
-  if (block_.size() > kMostKeptBytes) block_ = std::vector<uint8_t>();
+  if (arena_.size() > kMostArenaBytes) arena_ = std::vector<uint8_t>();
+  if (block_.size() > kMostArenaBytes) block_ = std::vector<uint8_t>();
   arena_used_ = 0;
 }
 

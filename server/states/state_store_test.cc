@@ -81,8 +81,6 @@ class StateStoreTest : public ::testing::Test {
   StateStore store_{"user", &memory_, /*window_rows=*/1000};
 };
 
-TEST_F(StateStoreTest, IsOffWithoutMemory) { EXPECT_FALSE(StateStore("user", nullptr, 1000).on()); }
-
 TEST_F(StateStoreTest, FindsAndCounts) {
   store_.Insert(kKey, StateOf(7));
   std::vector<StateRef> found;

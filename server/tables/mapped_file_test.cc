@@ -42,12 +42,6 @@ class MappedFileTest : public ::testing::Test {
   const std::string path_ = directory_ + "/file";
 };
 
-TEST_F(MappedFileTest, ItsBytesAreTheFiles) {
-  const auto file = Open();
-  EXPECT_EQ(file->bytes(), std::string(100'000, 'a'));
-  EXPECT_TRUE(file->Check().ok());
-}
-
 TEST_F(MappedFileTest, ARangeIsCopiedWithoutTheMapping) {
   Write("0123456789");
   const auto file = Open();
@@ -127,16 +121,6 @@ TEST_F(MappedFileTest, ATouchedFileOfSeveralModelsIsNotAcceptedByOneOfThem) {
   file->RemoveModel();
   file->Accept(file->changed());
   EXPECT_TRUE(file->Check().ok());
-}
-
-TEST_F(MappedFileTest, MissingSpecialAndEmptyFilesAreRefused) {
-  std::shared_ptr<const MappedFile> file;
-  EXPECT_EQ(MappedFile::Open(directory_ + "/none", &file).code, StatusCode::kNotFound);
-  EXPECT_EQ(MappedFile::Open(directory_, &file).code, StatusCode::kFailedPrecondition);
-  ASSERT_EQ(mkfifo((directory_ + "/pipe").c_str(), 0600), 0);
-  EXPECT_EQ(MappedFile::Open(directory_ + "/pipe", &file).code, StatusCode::kFailedPrecondition);
-  Write("");
-  EXPECT_EQ(MappedFile::Open(path_, &file).code, StatusCode::kDataLoss);
 }
 
 TEST_F(MappedFileTest, BytesThatWereReadAreResident) {

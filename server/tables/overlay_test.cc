@@ -43,12 +43,6 @@ class OverlayTest : public ::testing::Test {
   const Overlay empty_{table_, kWidth, kRows};
 };
 
-TEST_F(OverlayTest, WithoutDeltasEveryRowIsTheTables) {
-  EXPECT_EQ(Read(empty_, 0), std::string(kWidth, 'f'));
-  EXPECT_EQ(empty_.sequence(), 0);
-  EXPECT_EQ(empty_.bytes(), 0);
-}
-
 TEST_F(OverlayTest, AChangedRowIsTheDeltasAndOthersAreNot) {
   const auto one = With(empty_, {0, 7, kRows - 1}, 1);
   EXPECT_EQ(Read(*one, 7), RowOf(7, 1));
@@ -161,25 +155,6 @@ TEST(RowDeltaTest, RefusesAnotherKindOfFile) {
   file = MakeDelta();
   file.tensors.erase("table");
   ExpectWrong(file, "no tensor \"table\"");
-}
-
-TEST(RowDeltaTest, NoTruncatedFileIsRead) {
-  const std::string bytes = MakeDelta().Bytes();
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    RowDelta delta;
-    EXPECT_FALSE(Read(bytes.substr(0, size), &delta).ok()) << size;
-  }
-}
-
-TEST(RowDeltaTest, AFlippedBitOfTheDataIsFound) {
-  const std::string bytes = MakeDelta().Bytes();
-  const size_t data = 2 * sizeof(int64_t) + 6 * sizeof(float) + 5;
-  for (size_t bit = 8 * (bytes.size() - data); bit < 8 * bytes.size(); ++bit) {
-    std::string flipped = bytes;
-    flipped[bit / 8] ^= static_cast<char>(1 << (bit % 8));
-    RowDelta delta;
-    EXPECT_THAT(Read(flipped, &delta).message, HasSubstr("checksum"));
-  }
 }
 
 }  // namespace

@@ -102,7 +102,6 @@ Safetensors::Safetensors(std::string_view bytes, std::shared_ptr<const void> own
     : bytes_(bytes), owner_(std::move(owner)), load_(std::move(load)) {
   const std::string_view header = Header();
   if (ok()) ReadHeader(header);
-  if (ok()) CheckOverlap();
   OneOf("format", {format});
   OneOf("format_version", {"1"});
   if (load_ == nullptr) CheckData();
@@ -168,22 +167,6 @@ void Safetensors::ReadHeader(std::string_view header) {
         return Fail("header: __metadata__ ", Readable(named), " is not a string");
       }
       metadata_[std::string(named)] = std::string(colcast::Text(text));
-    }
-  }
-}
-
-void Safetensors::CheckOverlap() {
-  std::vector<std::pair<const StoredTensor*, std::string_view>> by_offset;
-  for (const auto& [name, tensor] : tensors_) {
-    if (tensor.bytes > 0) by_offset.emplace_back(&tensor, name);
-  }
-  std::sort(by_offset.begin(), by_offset.end(),
-            [](const auto& a, const auto& b) { return a.first->offset < b.first->offset; });
-  for (size_t i = 1; i < by_offset.size(); ++i) {
-    const auto& [before, name] = by_offset[i - 1];
-    if (before->offset + before->bytes > by_offset[i].first->offset) {
-      Fail("offset ", by_offset[i].first->offset, ": tensors \"", Readable(name), "\" and \"",
-           Readable(by_offset[i].second), "\" overlap");
     }
   }
 }

@@ -1,6 +1,6 @@
 // Reads the safetensors file of an item table or a delta: a length, a JSON header with a format and
 // a checksum, and consecutive tensors (docs/items.md). Trusts nothing: checks that tensors lie
-// within the file, are aligned, and do not overlap.
+// within the file and are aligned.
 #ifndef COLCAST_SERVER_TABLES_SAFETENSORS_H_
 #define COLCAST_SERVER_TABLES_SAFETENSORS_H_
 
@@ -90,7 +90,6 @@ class Safetensors {
  private:
   std::string_view Header();
   void ReadHeader(std::string_view header);
-  void CheckOverlap();
   void CheckData();
 
   const std::string_view bytes_;

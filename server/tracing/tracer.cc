@@ -161,7 +161,7 @@ void Tracer::Finish(const RequestTrace& trace, const metrics::CallRecord& record
     spans.Add("planned", request_id, taken, record.run_start);
     Span* const run = spans.Add("run", request_id, record.run_start, ended);
     run->attributes = {{"colcast.requests_in_run", int64_t{record.requests_in_run}},
-                       {"colcast.slices", static_cast<int64_t>(record.slice_waits.size())}};
+                       {"colcast.slices", int64_t{record.slices}}};
     const std::string run_id = run->id;
     for (const engine::StageRun& stage : trace.stages_) {
       Span* const span =

@@ -52,7 +52,7 @@ Status Inflate(Span<Slice> compressed, size_t max_bytes, const MakeRoom& make_ro
     inflated += size;
     if (inflated > max_bytes) {
       return ResourceExhausted("the compressed ", sent, " bytes inflate to more than ", max_bytes,
-                               ", the limit of a request");
+                               " (--max_request_bytes)");
     }
     if (size > 0) added(size);
   }

@@ -54,15 +54,16 @@ LONG_LAST = {
     "item_name": short_list(tf.string, 100, string_val=[b"x", b"y" * 100_000]),
 }
 MANY = {"item": short_list(tf.float32, 150_001, float_val=[1.0]), "item_name": ["x"]}
+OF_BYTES = [f"{MIB} (--max_request_bytes)"]
 OF_EXPANSION = f"max_expanded_bytes is {4 * MIB}"
 
 
 @pytest.mark.parametrize(
     ("change", "words", "compression"),
     [
-        ({"user_name": ["x" * MIB]}, [str(MIB)], grpc.Compression.NoCompression),
-        (ZEROS, [str(MIB)], grpc.Compression.Gzip),
-        (ZEROS, [str(MIB)], grpc.Compression.Deflate),
+        ({"user_name": ["x" * MIB]}, OF_BYTES, grpc.Compression.NoCompression),
+        (ZEROS, OF_BYTES, grpc.Compression.Gzip),
+        (ZEROS, OF_BYTES, grpc.Compression.Deflate),
         ({"more": [1.0], "yet more": [1.0]}, ["5 inputs", "max_request_columns"], None),
         (MANY, ["150001 rows", "max_request_rows is 150000"], None),
         (LONG, ['most of them input "user_name"', OF_EXPANSION], None),  # a copy for each row

@@ -53,7 +53,7 @@ def _tls_server(tmp_path_factory, ranker_base_path, identity) -> Iterator[Server
 def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
     path = tmp_path_factory.mktemp("config") / "mtls.cfg"
     flag = config_flag(path, identity, custom_ca=authority.root.read_text(), client_verify=True)
-    flags = [flag, "--rest_api_port=-1", "--caller_certificate"]
+    flags = [flag, "--rest_api_port=-1"]
     with ServerProcess("ranker", ranker_base_path, flags) as server:
         server.tls_config = path
         yield server

@@ -211,54 +211,6 @@ def test_a_fatal_model_leaves_other_models_and_the_previous_version(
         wait_until(lambda: "the versions that served before keep serving" in server.log())
 
 
-def test_after_an_upgrade_of_its_files_the_old_version_still_serves(tmp_path, ranker, refusal):
-    """The test replaces the old file with a new one of the same name, like pip and dpkg."""
-    shutil.copytree(find_executable().parent, tmp_path / "bin")
-    executable = tmp_path / "bin" / find_executable().name
-    with ServerProcess("ranker", ranker, FAST, executable=executable) as server:
-        for engine in (tmp_path / "bin").glob("libcolcast_engine-*.so"):
-            engine.unlink()
-            engine.write_bytes(b"of another build")
-        add_version(ranker)
-        message = refusal(Stubs(server.target))
-    assert f"{tmp_path}/bin/libcolcast_engine" in message
-    assert "was replaced or removed since the server started" in message
-    assert "restart the server" in message
-
-
-# Lets a process that checks a load create no threads, like a low `ulimit -u`.
-NO_THREADS = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-int pthread_create(pthread_t* id, const pthread_attr_t* how, void* (*body)(void*), void* argument) {
-  char line[4096] = "";
-  FILE* file = fopen("/proc/self/cmdline", "r");
-  const size_t size = fread(line, 1, sizeof(line), file);
-  fclose(file);
-  if (memmem(line, size, "--load_check_directory", 22) != NULL) return EAGAIN;
-  typedef int (*Create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  return ((Create)dlsym(RTLD_NEXT, "pthread_create"))(id, how, body, argument);
-}
-"""
-
-
-def test_a_check_without_threads_is_not_called_a_crash(tmp_path, ranker, refusal, monkeypatch):
-    (tmp_path / "no_threads.c").write_text(NO_THREADS)
-    library = tmp_path / "no_threads.so"
-    command = ["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "no_threads.c", "-ldl"]
-    subprocess.run(command, check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(library))
-    with ServerProcess("ranker", ranker, FAST) as server:
-        add_version(ranker)
-        message = refusal(Stubs(server.target))
-    assert "cannot create threads" in message
-    assert "crashes" not in message
-
-
 def test_a_version_that_never_loads_is_given_up_by_name(tmp_path, ranker, refusal):
     save_waiting_ranker(tmp_path / "9", tmp_path / "pipe")  # nobody reads the pipe
     flags = [*FAST, "--load_check_timeout_seconds=2"]
