@@ -114,7 +114,7 @@ Status RunExamples(const Servable& servable, const MultiInferenceRequest& reques
 }
 
 using scheduling::Clock;
-using scheduling::RunMemory;
+using scheduling::RunBudget;
 
 Status RunGate::Enter(const std::vector<const Signature*>& signatures, int64_t rows,
                       int64_t input_bytes) {
@@ -131,9 +131,9 @@ Status RunGate::Enter(const std::vector<const Signature*>& signatures, int64_t r
   if (cost_.count() > 0 && cost_ <= workers_->options().longest_slice) {
     workers_->short_requests().Note();
   }
-  const RunMemory::Answer answer = workers_->Reserve(needs_, &share_);
-  must_wait_ = answer == RunMemory::Answer::kLater;
-  if (answer != RunMemory::Answer::kYes) {
+  const RunBudget::Answer answer = workers_->Reserve(needs_, &share_);
+  must_wait_ = answer == RunBudget::Answer::kLater;
+  if (answer != RunBudget::Answer::kYes) {
     return TooMuchMemory(rows, input_bytes, needs_.bytes, workers_->options().memory.max_bytes);
   }
   if (signatures.size() == 1) run_.emplace(signatures[0]->request_class.get());

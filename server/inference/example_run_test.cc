@@ -145,7 +145,7 @@ TEST_F(ExampleRunTest, ResourcesAreReservedBeforeARun) {
   expect_of_all("now");
   {
     scheduling::WorkerPool::Share taken;
-    ASSERT_EQ(workers.Reserve({9'900, {}}, &taken), scheduling::RunMemory::Answer::kYes);
+    ASSERT_EQ(workers.Reserve({9'900, {}}, &taken), scheduling::RunBudget::Answer::kYes);
     expect_of_all("later");
   }
   const std::string long_example(10'000, 'X');

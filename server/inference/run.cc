@@ -12,7 +12,7 @@ namespace {
 
 using scheduling::Clock;
 using scheduling::RequestClass;
-using scheduling::RunMemory;
+using scheduling::RunBudget;
 using scheduling::WorkerPool;
 
 // Whether the request may be split. If batches are padded to allowed sizes, a request is split only
@@ -88,11 +88,11 @@ void RunAlone(AdmittedRequest one, WorkerPool* workers) {
   WorkerPool::Share share;
   const scheduling::RunNeeds needs = NeedsOf(one);
   switch (workers->Reserve(needs, &share)) {
-    case RunMemory::Answer::kYes:
+    case RunBudget::Answer::kYes:
       return RunWhole(std::move(one));
-    case RunMemory::Answer::kNever:
+    case RunBudget::Answer::kNever:
       return one.member->Finish(Refusal(one, *workers), nullptr);
-    case RunMemory::Answer::kLater:
+    case RunBudget::Answer::kLater:
       const Clock::time_point since = Clock::now() - one.member->record()->queue_wait;
       workers->SubmitForLater(new AdmittedJob(std::move(one), workers), needs, since, cost);
   }
@@ -145,7 +145,7 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   WorkerPool::Share share;
   const int64_t input_bytes = InputBytesTogether(*admitted);
   const int64_t bytes = admitted->front().request_class->memory().Of(input_bytes);
-  if (workers->Reserve({bytes, {}}, &share) != RunMemory::Answer::kYes) {
+  if (workers->Reserve({bytes, {}}, &share) != RunBudget::Answer::kYes) {
     for (AdmittedRequest& one : *admitted) RunAlone(std::move(one), workers);
     return;
   }

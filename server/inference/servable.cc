@@ -6,21 +6,8 @@
 
 namespace colcast::inference {
 
-namespace {
-
-const std::string& DefaultName() {
-  static const auto* const kDefault = new std::string("serving_default");
-  return *kDefault;
-}
-
-}  // namespace
-
-const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec) {
-  return spec.signature_name().empty() ? DefaultName() : spec.signature_name();
-}
-
 std::string_view SignatureNameOf(std::string_view requested) {
-  return requested.empty() ? DefaultName() : requested;
+  return requested.empty() ? "serving_default" : requested;
 }
 
 Status Servable::Create(std::string name, int64_t version, std::unique_ptr<engine::Model> model,

@@ -44,7 +44,6 @@ struct CallOptions {
 using SignatureMap = google::protobuf::Map<std::string, tensorflow::SignatureDef>;
 
 // The name of the requested signature; "serving_default" if the request names none.
-const std::string& SignatureNameOf(const tensorflow::serving::ModelSpec& spec);
 std::string_view SignatureNameOf(std::string_view requested);
 
 // Formats the map's keys for messages, sorted: {classes, scores}.

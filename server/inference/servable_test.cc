@@ -24,15 +24,6 @@ class ServableTest : public testing::Test {
   const std::shared_ptr<const Servable> servable_ = MakeServable(3, kSignatures);
 };
 
-TEST_F(ServableTest, NoNameIsServingDefault) {
-  tensorflow::serving::ModelSpec spec;
-  EXPECT_EQ(SignatureNameOf(spec), "serving_default");
-  EXPECT_EQ(SignatureNameOf(std::string_view("")), "serving_default");
-  spec.set_signature_name("classify");
-  EXPECT_EQ(SignatureNameOf(spec), "classify");
-  EXPECT_EQ(SignatureNameOf(std::string_view("classify")), "classify");
-}
-
 TEST_F(ServableTest, AnUnknownSignatureIsAnErrorThatListsTheOthers) {
   const Signature* signature = nullptr;
   ASSERT_TRUE(servable_->Find("classify", &signature).ok());

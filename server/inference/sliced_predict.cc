@@ -18,7 +18,7 @@ namespace {
 
 using scheduling::Clock;
 using scheduling::CostEstimate;
-using scheduling::RunMemory;
+using scheduling::RunBudget;
 using scheduling::WorkerPool;
 
 // The class's cost line, converted to rows of this request. The class learns by size, and each
@@ -78,9 +78,9 @@ class SlicedPredict {
     return has_ended() ? -1 : TakeNext();
   }
 
-  RunMemory::Answer Reserve(int slice, WorkerPool::Share* share) {
-    const RunMemory::Answer answer = workers_->Reserve(NeedsOf(slice), share);
-    if (answer == RunMemory::Answer::kNever) Fail(Refusal(admitted_, *workers_));
+  RunBudget::Answer Reserve(int slice, WorkerPool::Share* share) {
+    const RunBudget::Answer answer = workers_->Reserve(NeedsOf(slice), share);
+    if (answer == RunBudget::Answer::kNever) Fail(Refusal(admitted_, *workers_));
     return answer;
   }
   scheduling::RunNeeds NeedsOf(int slice) const {
@@ -181,13 +181,13 @@ class SliceJob final : public scheduling::Job {
   void Run(Clock::duration waited, std::vector<scheduling::Taken>*) override {
     if (!whole_->has_ended()) {
       WorkerPool::Share share;
-      const RunMemory::Answer answer = whole_->Reserve(slice_, &share);
-      if (answer == RunMemory::Answer::kLater) {
+      const RunBudget::Answer answer = whole_->Reserve(slice_, &share);
+      if (answer == RunBudget::Answer::kLater) {
         workers_->SubmitForLater(this, whole_->NeedsOf(slice_), Clock::now() - waited,
                                  whole_->CostOf(slice_));
         return;
       }
-      if (answer == RunMemory::Answer::kYes) slice_ = whole_->Run(slice_);
+      if (answer == RunBudget::Answer::kYes) slice_ = whole_->Run(slice_);
     }
     if (whole_->has_ended() || slice_ < 0) {
       whole_->End();

@@ -1,12 +1,6 @@
 #include "server/inference/tfrecord.h"
 
-#ifdef __aarch64__
-#include <arm_acle.h>
-#else
-#include <nmmintrin.h>
-#endif
-
-#include <cstring>
+#include <array>
 
 namespace colcast::inference {
 namespace {
@@ -25,30 +19,22 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
   for (; bytes > 0; --bytes, value >>= 8) *text += static_cast<char>(value);
 }
 
-// CRC instructions are always available: TensorFlow's wheel needs AVX on x86, which implies SSE
-// 4.2, and ARM64 server CPUs have them.
-#ifdef __aarch64__
-#define COLCAST_WITH_CRC32C __attribute__((target("+crc")))
-COLCAST_WITH_CRC32C uint32_t ExtendCrc(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
-COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
-#else
-#define COLCAST_WITH_CRC32C __attribute__((target("sse4.2")))
-COLCAST_WITH_CRC32C uint32_t ExtendCrc(uint32_t crc, uint64_t word) {
-  return static_cast<uint32_t>(_mm_crc32_u64(crc, word));
-}
-COLCAST_WITH_CRC32C uint32_t AddByte(uint32_t crc, uint8_t byte) { return _mm_crc32_u8(crc, byte); }
-#endif
+// The remainder of each byte, for the Castagnoli polynomial.
+constexpr std::array<uint32_t, 256> kRemainders = [] {
+  std::array<uint32_t, 256> remainders{};
+  for (uint32_t byte = 0; byte < remainders.size(); ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc % 2 == 0 ? 0 : 0x82F63B78);
+    remainders[byte] = crc;
+  }
+  return remainders;
+}();
 
 }  // namespace
 
-COLCAST_WITH_CRC32C uint32_t MaskedCrc32c(std::string_view data) {
+uint32_t MaskedCrc32c(std::string_view data) {
   uint32_t crc = ~0u;
-  uint64_t word;
-  for (; data.size() >= sizeof(word); data.remove_prefix(sizeof(word))) {
-    std::memcpy(&word, data.data(), sizeof(word));
-    crc = ExtendCrc(crc, word);
-  }
-  for (const char c : data) crc = AddByte(crc, static_cast<uint8_t>(c));
+  for (const char c : data) crc = crc >> 8 ^ kRemainders[(crc ^ static_cast<uint8_t>(c)) & 0xff];
   crc = ~crc;
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }

@@ -1,7 +1,6 @@
 #include "server/metrics/metrics.h"
 
 #include <atomic>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -41,10 +40,6 @@ struct Metrics::Counters {
   std::array<std::optional<Histogram>, kNumCallMetrics> histograms;  // nullopt for a counter
   std::array<std::atomic<int64_t>, kNumCallMetrics> counts{};
 };
-
-int64_t RequestSeries::Answered() const {
-  return std::accumulate(answered.begin(), answered.end(), int64_t{0});
-}
 
 Metrics::Metrics() = default;
 Metrics::~Metrics() = default;

@@ -28,11 +28,6 @@ struct RequestLabels {
   std::string signature_name;
   std::string api;
   std::string entrypoint;
-
-  bool operator==(const RequestLabels& other) const {
-    return std::tie(model_name, signature_name, api, entrypoint) ==
-           std::tie(other.model_name, other.signature_name, other.api, other.entrypoint);
-  }
 };
 
 // The counts for the calls of one series since the server started.
@@ -42,8 +37,6 @@ struct RequestSeries {
   // Indexed like kCallMetrics: histograms of the metrics with buckets, counts of the others.
   std::array<HistogramSnapshot, kNumCallMetrics> histograms;
   std::array<int64_t, kNumCallMetrics> counts{};
-
-  int64_t Answered() const;  // number of requests answered with any status
 };
 
 // Loads and warm-ups of the version in a directory.

@@ -60,7 +60,7 @@ TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].labels.signature_name, "columnar");
   EXPECT_EQ(all[1].labels.entrypoint, "GRPC");
-  EXPECT_EQ(all[1].Answered(), 2);
+  EXPECT_EQ(all[1].answered[0], 2);
   EXPECT_EQ(all[2].labels.entrypoint, "REST");
   EXPECT_EQ(all[3].labels.model_name, "b");
 }
@@ -76,7 +76,7 @@ TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
   for (std::thread& thread : threads) thread.join();
   const std::vector<RequestSeries> all = metrics.Requests();
   ASSERT_EQ(all.size(), 5u);
-  for (const RequestSeries& series : all) EXPECT_EQ(series.Answered(), 4'000);
+  for (const RequestSeries& series : all) EXPECT_EQ(series.answered[0], 4'000);
 }
 
 TEST(MetricsTest, LoadsAreKeptOfTheLastDirectories) {

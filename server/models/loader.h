@@ -19,12 +19,14 @@
 #include "server/base/thread.h"
 #include "server/engine/engine.h"
 #include "server/inference/batching.h"
+#include "server/inference/servable.h"
 #include "server/inference/warmup.h"
 #include "server/items/item_tables.h"
-#include "server/models/model_status.h"
 #include "server/models/version_directory.h"
 
 namespace colcast::models {
+
+using inference::Servable;
 
 // The total size of the files under `directory`, following links to files, and the size of the
 // graph alone. 0 if there are none.

@@ -24,7 +24,6 @@
 #include "server/models/loader.h"
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"
-#include "server/models/model_status.h"
 #include "server/models/serving_table.h"
 #include "server/models/warnings.h"
 #include "server/wire/predict_request.h"

@@ -13,11 +13,38 @@
 #include <vector>
 
 #include "server/base/status.h"
+#include "server/inference/servable.h"
 #include "server/models/model_config.h"
-#include "server/models/model_status.h"
 #include "server/models/version_directory.h"
 
 namespace colcast::models {
+
+using inference::Servable;
+
+// The numbers are those of tensorflow.serving.ModelVersionStatus.State.
+enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloading = 40, kEnd = 50 };
+
+struct VersionStatus {
+  int64_t version = 0;
+  VersionState state = VersionState::kStart;
+  Status error;  // why the version ended or its last load failed; otherwise OK
+};
+
+struct VersionSnapshot {
+  VersionStatus status;
+  std::string path;
+  std::vector<std::string> labels;  // sorted
+  // Null unless the version is loaded; do not hold it for long.
+  std::shared_ptr<const Servable> servable;
+};
+
+struct ModelSnapshot {
+  std::string name;
+  std::string base_path;
+  int64_t base_path_read = 0;  // the last time that succeeded, in seconds since 1970; 0 for never
+  int64_t refused = 0;         // versions to serve that could not be loaded or cannot answer
+  std::vector<VersionSnapshot> versions;  // ascending
+};
 
 using Clock = std::chrono::steady_clock;
 

@@ -32,14 +32,6 @@ void Describe(const TensorInfos& infos, Tensors* tensors) {
 
 }  // namespace
 
-::inference::ServerMetadataResponse DescribeServer() {
-  ::inference::ServerMetadataResponse response;
-  response.set_name("colcast");
-  response.set_version(COLCAST_VERSION);
-  response.add_extensions("parameters");
-  return response;
-}
-
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ModelMetadataResponse* response) {
   std::shared_ptr<const Servable> servable;

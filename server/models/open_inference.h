@@ -1,4 +1,4 @@
-// Messages that describe the server and its models: the Open Inference Protocol's, and
+// Messages that describe models: the Open Inference Protocol's metadata, and
 // GetModelStatusResponse.
 #ifndef COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
 #define COLCAST_SERVER_MODELS_OPEN_INFERENCE_H_
@@ -10,8 +10,6 @@
 #include "tensorflow_serving/apis/get_model_status.pb.h"
 
 namespace colcast::models {
-
-::inference::ServerMetadataResponse DescribeServer();
 
 // Describes the signature named in `spec`, or the default one: its inputs and outputs, sorted by
 // name and including the keys of item tables, with -1 for each dimension that is not fixed. Returns

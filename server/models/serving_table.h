@@ -16,7 +16,6 @@
 #include "server/base/status.h"
 #include "server/models/model_config.h"
 #include "server/models/model_state.h"
-#include "server/models/model_status.h"
 #include "server/wire/predict_request.h"
 
 namespace colcast::models {

@@ -9,7 +9,7 @@
 #include "server/backend.h"
 #include "server/base/text.h"
 #include "server/http1/router.h"
-#include "server/models/model_status.h"
+#include "server/models/model_state.h"
 
 namespace colcast::pages {
 

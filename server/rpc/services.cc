@@ -135,7 +135,9 @@ Methods InferenceMethods(const Backend& backend) {
        })},
       {path("ServerMetadata"),
        MessageMethod([](const oip::ServerMetadataRequest&, oip::ServerMetadataResponse* response) {
-         *response = models::DescribeServer();
+         response->set_name("colcast");
+         response->set_version(COLCAST_VERSION);
+         response->add_extensions("parameters");
          return OkStatus();
        })},
       {path("ModelMetadata"), {[&backend](Call* call) { DescribeModel(*backend.models, call); }}},

@@ -197,11 +197,11 @@ constexpr int64_t kMuch = 64 << 20;
 
 }  // namespace
 
-RunMemory::Share::~Share() {
+RunBudget::Share::~Share() {
   if (memory_ != nullptr) memory_->taken_.fetch_sub(bytes_, std::memory_order_acq_rel);
 }
 
-RunMemory::Answer RunMemory::Reserve(int64_t bytes, Share* share) {
+RunBudget::Answer RunBudget::Reserve(int64_t bytes, Share* share) {
   if (bytes > max_bytes()) return Answer::kNever;
   int64_t others = taken_.load(std::memory_order_relaxed);
   if (bytes >= kMuch && bytes > options_.available() - others) return Answer::kNever;

@@ -200,8 +200,8 @@ class RequestClass {
   JoinedShare joined_;
 };
 
-// The memory that runs have reserved. All methods may be called from any thread.
-class RunMemory {
+// What runs have reserved of a resource, usually memory. All methods may be called from any thread.
+class RunBudget {
  public:
   struct Options {
     int64_t max_bytes = std::numeric_limits<int64_t>::max();
@@ -218,8 +218,8 @@ class RunMemory {
     Share& operator=(const Share&) = delete;
 
    private:
-    friend class RunMemory;
-    RunMemory* memory_ = nullptr;
+    friend class RunBudget;
+    RunBudget* memory_ = nullptr;
     int64_t bytes_ = 0;
   };
 
@@ -229,7 +229,7 @@ class RunMemory {
     kNever,  // not enough memory even without other runs
   };
 
-  explicit RunMemory(Options options) : options_(std::move(options)) {}
+  explicit RunBudget(Options options) : options_(std::move(options)) {}
 
   Answer Reserve(int64_t bytes, Share* share);
   // Whether Reserve() would return something other than kLater.

@@ -189,33 +189,33 @@ TEST(MemoryEstimateTest, AnyNumberOfBytesHasAnEstimate) {
   EXPECT_EQ(memory.Of(0), 1 << 20);
 }
 
-using Answer = RunMemory::Answer;
+using Answer = RunBudget::Answer;
 
-TEST(RunMemoryTest, RunningRequestsShareTheMemory) {
-  RunMemory memory({/*max_bytes=*/100});
+TEST(RunBudgetTest, RunningRequestsShareTheMemory) {
+  RunBudget memory({/*max_bytes=*/100});
   {
-    RunMemory::Share first, second, third;
+    RunBudget::Share first, second, third;
     EXPECT_EQ(memory.Reserve(60, &first), Answer::kYes);
     EXPECT_EQ(memory.Reserve(41, &second), Answer::kLater);
     EXPECT_FALSE(memory.MayRun(41));
     EXPECT_EQ(memory.Reserve(40, &third), Answer::kYes);
   }
   EXPECT_TRUE(memory.MayRun(100));
-  RunMemory::Share again;
+  RunBudget::Share again;
   EXPECT_EQ(memory.Reserve(100, &again), Answer::kYes);
 }
 
-TEST(RunMemoryTest, ARunBeyondTheLimitDoesNotWait) {
-  RunMemory memory({/*max_bytes=*/100});
-  RunMemory::Share share;
+TEST(RunBudgetTest, ARunBeyondTheLimitDoesNotWait) {
+  RunBudget memory({/*max_bytes=*/100});
+  RunBudget::Share share;
   EXPECT_EQ(memory.Reserve(101, &share), Answer::kNever);
   EXPECT_TRUE(memory.MayRun(101));  // refused without waiting
 }
 
-TEST(RunMemoryTest, ALargeRunNeedsMemoryBesideTheReservedMemory) {
+TEST(RunBudgetTest, ALargeRunNeedsMemoryBesideTheReservedMemory) {
   constexpr int64_t kMiB = 1 << 20;
-  RunMemory memory({/*max_bytes=*/1000 * kMiB, [] { return 300 * kMiB; }});
-  RunMemory::Share first, second, small;
+  RunBudget memory({/*max_bytes=*/1000 * kMiB, [] { return 300 * kMiB; }});
+  RunBudget::Share first, second, small;
   EXPECT_EQ(memory.Reserve(301 * kMiB, &first), Answer::kNever);
   EXPECT_EQ(memory.Reserve(200 * kMiB, &first), Answer::kYes);
   EXPECT_EQ(memory.Reserve(101 * kMiB, &second), Answer::kNever);

@@ -23,46 +23,6 @@ namespace colcast::scheduling {
 
 class IdleWorkers;
 
-// Limits long runs that cannot be split, so that one worker stays free while short requests arrive.
-//
-// All methods may be called from any thread.
-class LongRuns {
- public:
-  // The place of one run, released by the destructor.
-  class Place {
-   public:
-    Place() = default;
-    ~Place() {
-      if (of_ != nullptr) of_->running_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-
-   private:
-    friend class LongRuns;
-    LongRuns* of_ = nullptr;
-  };
-
-  explicit LongRuns(int num_workers) : most_(num_workers - 1) {}
-
-  bool HasPlace() const { return running_.load(std::memory_order_relaxed) < most_; }
-
-  // Counts a run. If the run would occupy the last worker and `may_take_last` is false, returns
-  // false and changes nothing.
-  bool Begin(bool may_take_last, Place* place) {
-    int running = running_.load(std::memory_order_relaxed);
-    do {
-      if (!may_take_last && running >= most_) return false;
-    } while (!running_.compare_exchange_weak(running, running + 1, std::memory_order_relaxed));
-    place->of_ = this;
-    return true;
-  }
-
- private:
-  const int most_;
-  std::atomic<int> running_{0};
-};
-
 // Whether the calling thread is an extra thread of any pool.
 bool ThisThreadGivesWay();
 // Whether the calling thread has a lower priority than the workers. Its wall time then includes

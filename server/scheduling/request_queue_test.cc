@@ -390,7 +390,7 @@ TEST_F(RequestQueueTest, ARequeuedJobKeepsItsPlaceInAFullQueue) {
 }
 
 TEST_F(RequestQueueTest, AJobWithoutMemoryLetsOthersPass) {
-  RunMemory memory({/*max_bytes=*/100});
+  RunBudget memory({/*max_bytes=*/100});
   RequestQueue queue(/*max_requests=*/10,
                      [&](const RunNeeds& needs) { return memory.MayRun(needs.bytes); });
   JobProfile profile;
@@ -400,8 +400,8 @@ TEST_F(RequestQueueTest, AJobWithoutMemoryLetsOthersPass) {
   Taken next;
   std::vector<Taken> companions;
   {
-    RunMemory::Share share;
-    ASSERT_EQ(memory.Reserve(50, &share), RunMemory::Answer::kYes);
+    RunBudget::Share share;
+    ASSERT_EQ(memory.Reserve(50, &share), RunBudget::Answer::kYes);
     ASSERT_TRUE(queue.Take(At(2), /*takers=*/1, &next, &companions));
     EXPECT_EQ(NameOf(next.job), "small");
     EXPECT_FALSE(queue.Take(At(3), /*takers=*/1, &next, &companions));

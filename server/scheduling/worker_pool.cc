@@ -24,14 +24,14 @@ void NameThisThread(const std::string& name) {
 WorkerPool::WorkerPool(Options options)
     : options_(std::move(options)),
       memory_(options_.memory),
-      long_runs_(options_.num_workers),
+      long_runs_({options_.num_workers - 1}),
       short_requests_(options_.longest_slice, options_.long_request_nice > 0, options_.now),
       idle_(options_.events),
       long_({options_.num_workers, options_.max_queued_requests, options_.long_request_nice,
              options_.now}),
       queue_(options_.max_queued_requests, [this](const RunNeeds& needs) {
-        return memory_.MayRun(needs.bytes) &&
-               (short_requests_.MayTakeLastWorker(needs.worker) || long_runs_.HasPlace());
+        return memory_.MayRun(needs.bytes) && (short_requests_.MayTakeLastWorker(needs.worker) ||
+                                               (options_.num_workers > 1 && long_runs_.MayRun(1)));
       }) {
   absl::Cleanup stop = [this] { Stop(); };
   for (int i = 0; i < options_.num_workers; ++i) {
@@ -214,10 +214,13 @@ void WorkerPool::DropAll(const std::vector<Job*>& jobs, DropReason reason) {
 
 namespace {
 
-// kFirst: this thread is an idle worker that handles events; it will run the first job that they
-// submit. kAlso: it already has that job.
-enum class EventsComeHere { kNo, kFirst, kAlso };
-thread_local EventsComeHere events_come_here = EventsComeHere::kNo;
+// The idle workers among which this thread handles events; it will run the first job that they
+// submit to its pool.
+struct EventsComeHere {
+  const IdleWorkers* of = nullptr;
+  bool has_job = false;
+};
+thread_local EventsComeHere events_come_here;
 
 // Events that only Wake() causes.
 class OnlyWakes final : public EventSource {
@@ -260,8 +263,8 @@ void IdleWorkers::WakeOne() {
   if (count() == 0) return;
   ++num_called_;
   NoteCount();
-  if (events_come_here == EventsComeHere::kFirst) {
-    events_come_here = EventsComeHere::kAlso;
+  if (events_come_here.of == this && !events_come_here.has_job) {
+    events_come_here.has_job = true;
   } else {
     events_->Wake();
   }
@@ -271,11 +274,10 @@ void IdleWorkers::Wait(std::unique_lock<std::mutex>* lock, Clock::duration wait)
   ++num_waiting_;
   NoteCount();
   lock->unlock();
-  events_come_here = EventsComeHere::kFirst;
+  events_come_here = {this};
   bool woken = false;
   const absl::Cleanup back = [&] {  // also runs after an exception
-    const bool has_job = events_come_here == EventsComeHere::kAlso;
-    events_come_here = EventsComeHere::kNo;
+    const bool has_job = std::exchange(events_come_here, {}).has_job;
     lock->lock();
     --num_waiting_;
     // Several Wake() calls may count as one. So the woken worker answers for all of them, and wakes

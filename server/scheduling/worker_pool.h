@@ -92,7 +92,7 @@ class WorkerPool {
     // are none, except in a pool with one worker; a short request may then wait for a slice of a
     // long one.
     int long_request_nice = 0;
-    RunMemory::Options memory;
+    RunBudget::Options memory;
     EventSource* events = nullptr;  // must outlive the pool; null if workers wait only for jobs
     std::string thread_name = "worker";
     std::function<Clock::time_point()> now = Clock::now;
@@ -126,14 +126,14 @@ class WorkerPool {
 
   // The resources that a run has reserved.
   struct Share {
-    RunMemory::Share memory;
-    LongRuns::Place worker;
+    RunBudget::Share memory;
+    RunBudget::Share worker;
   };
 
   // Call on a worker or an extra thread before a run begins. Returns kLater also for a run that
   // would occupy the last worker for long while short requests arrive. After kLater, call
   // SubmitForLater().
-  RunMemory::Answer Reserve(const RunNeeds& needs, Share* share);
+  RunBudget::Answer Reserve(const RunNeeds& needs, Share* share);
 
   // Queues a job for which Reserve() returned kLater, in its original place, until the resources
   // that it needs are available.
@@ -169,8 +169,9 @@ class WorkerPool {
   void DropAll(const std::vector<Job*>& jobs, DropReason reason);
 
   const Options options_;
-  RunMemory memory_;
-  LongRuns long_runs_;
+  RunBudget memory_;
+  // Long runs that cannot be split, so that one worker stays free while short requests arrive.
+  RunBudget long_runs_;
   ShortRequests short_requests_;
   mutable std::mutex mutex_;
   IdleWorkers idle_;

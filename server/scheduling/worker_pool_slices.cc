@@ -60,12 +60,12 @@ void WorkerPool::SubmitNextSlice(Job* slice, Clock::duration cost, Clock::durati
   if (!AddUnlessStopping(add)) Drop(slice, DropReason::kShutdown);
 }
 
-RunMemory::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
+RunBudget::Answer WorkerPool::Reserve(const RunNeeds& needs, Share* share) {
   const bool holds_worker = needs.worker.count() > 0 && !ThisThreadGivesWay();
-  if (holds_worker &&
-      !long_runs_.Begin(short_requests_.MayTakeLastWorker(needs.worker), &share->worker)) {
-    return needs.bytes > memory_.max_bytes() ? RunMemory::Answer::kNever
-                                             : RunMemory::Answer::kLater;
+  if (holds_worker && long_runs_.Reserve(1, &share->worker) != RunBudget::Answer::kYes &&
+      !short_requests_.MayTakeLastWorker(needs.worker)) {
+    return needs.bytes > memory_.max_bytes() ? RunBudget::Answer::kNever
+                                             : RunBudget::Answer::kLater;
   }
   return memory_.Reserve(needs.bytes, &share->memory);
 }

@@ -401,14 +401,14 @@ TEST_F(WorkerPoolTest, ALongRunDoesNotOccupyTheOnlyWorkerWhileShortRequestsArriv
   Start(10);
   const RunNeeds needs{0, std::chrono::seconds(1)};
   WorkerPool::Share share;
-  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kYes);  // no other job runs
+  EXPECT_EQ(pool_->Reserve(needs, &share), RunBudget::Answer::kYes);  // no other job runs
   pool_->short_requests().Note();
-  EXPECT_EQ(pool_->Reserve(needs, &share), RunMemory::Answer::kLater);
+  EXPECT_EQ(pool_->Reserve(needs, &share), RunBudget::Answer::kLater);
   std::promise<void> started;
   const auto hold = [&] {
     WorkerPool::Share held;
     EXPECT_FALSE(ThisThreadIsNice());
-    EXPECT_EQ(pool_->Reserve(needs, &held), RunMemory::Answer::kYes);
+    EXPECT_EQ(pool_->Reserve(needs, &held), RunBudget::Answer::kYes);
     started.set_value();
     release_.get_future().wait();
   };
@@ -538,6 +538,15 @@ TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
   });
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran second"));
   release.set_value();
+  Stop();
+}
+
+TEST_F(WorkersWaitForEventsTest, AnEventsJobForAnotherPoolRunsThere) {
+  Start(1);
+  WorkerPool other({});
+  while (other.idle_workers() < 1) std::this_thread::yield();
+  events_.Happen([&] { other.Submit(new NamedJob("elsewhere", &journal_)); });
+  EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran elsewhere"));
   Stop();
 }
 
