@@ -114,23 +114,6 @@ void RunLowPriority(std::vector<AdmittedRequest>* admitted, WorkerPool* workers)
   }
 }
 
-// Corrects a request's cost estimate after a joined run, because under load hardly any request may
-// run alone. Assumes that the request alone would not take longer than the joined run, and that
-// running all requests one after the other would not be much faster. `alone` is the estimated sum
-// for the `count` requests; zero if unknown.
-void LearnFromRunTogether(const AdmittedRequest& one, Clock::duration alone,
-                          Clock::duration together, size_t count) {
-  constexpr double kTimesAlone = 1.5;
-  Clock::duration corrected = std::min(one.cost, together);
-  if (alone.count() == 0) {
-    corrected = together / count;
-  } else if (kTimesAlone * alone < together) {
-    const double times = static_cast<double>(together.count()) / static_cast<double>(alone.count());
-    corrected = std::chrono::duration_cast<Clock::duration>(times * one.cost);
-  }
-  if (corrected != one.cost) one.request_class->cost().Observe(one.profile().size, corrected);
-}
-
 int64_t InputBytesTogether(const std::vector<AdmittedRequest>& admitted) {
   std::vector<RequestOfRows> requests;
   int64_t bytes = 0;
@@ -187,7 +170,6 @@ void RunTogether(std::vector<AdmittedRequest>* admitted, WorkerPool* workers) {
   of_leader.run_rows = rows;
   for (size_t i = 0; i < members.size(); ++i) {
     AdmittedRequest& one = (*admitted)[i];
-    if (says_something) LearnFromRunTogether(one, alone, runtime, members.size());
     metrics::CallRecord& record = *one.member->record();
     record.run_start = start;
     record.runtime = runtime;

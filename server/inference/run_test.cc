@@ -440,29 +440,6 @@ TEST_F(PredictRunTest, AWrongEstimateIsCorrectedWhileARequestRuns) {
   EXPECT_LE(model_->slices_run, 262'144 / 100);  // the estimate asks for slices of one row
 }
 
-TEST_F(PredictRunTest, AnEstimateIsCorrectedEvenIfNoRequestRunsAlone) {
-  const auto run_together = [&](int times) {
-    for (int i = 0; i < times; ++i) {
-      FakeRequest other(servable_, 20);
-      RunWith({&other}, &workers_);
-      EXPECT_TRUE(other.WaitUntilFinished().record.joined);
-    }
-  };
-  const auto estimate = [&](Clock::duration wrong) {
-    for (int i = 0; i < 200; ++i) Class().cost().Observe(20, wrong);
-  };
-  model_->time_per_row = std::chrono::microseconds(100);
-  Class().NoteRun();
-  run_together(1);  // the cost is still unknown
-  EXPECT_GE(Class().cost().Of(20), milliseconds(2));
-  estimate(std::chrono::microseconds(20));
-  run_together(20);
-  EXPECT_GE(Class().cost().Of(20), milliseconds(1));
-  estimate(std::chrono::seconds(100));
-  run_together(20);
-  EXPECT_LE(Class().cost().Of(20), std::chrono::seconds(50));
-}
-
 TEST_F(PredictRunTest, SlicesTeachTheCostOfTheirRows) {
   ServeSlicesOf(400);
   Class().NoteRun();

@@ -1,17 +1,11 @@
 #include "server/models/warnings.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "server/base/log.h"
 #include "server/models/version_directory.h"
 
 namespace colcast::models {
-namespace {
-
-constexpr auto kFirstPause = std::chrono::minutes(1);
-
-}  // namespace
 
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing,
                                          const std::vector<int64_t>& serving) {
@@ -35,17 +29,13 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
   return warnings;
 }
 
-void WarningLog::Log(const std::string& subject, const std::vector<std::string>& warnings,
-                     Clock::time_point now) {
-  std::map<std::string, Pause> logged;
+void WarningLog::Log(const std::string& subject, const std::vector<std::string>& warnings) {
+  std::vector<std::string>& before = logged_[subject];
   for (const std::string& warning : warnings) {
-    Pause& pause = logged[warning] = logged_[subject][warning];
-    if (now < pause.until) continue;
-    LogWarning(subject + ": " + warning);
-    pause.length = std::max<Clock::duration>(2 * pause.length, kFirstPause);
-    pause.until = now + pause.length;
+    const bool is_new = std::find(before.begin(), before.end(), warning) == before.end();
+    if (is_new) LogWarning(subject + ": " + warning);
   }
-  logged_[subject] = std::move(logged);
+  before = warnings;
 }
 
 }  // namespace colcast::models

@@ -2,7 +2,6 @@
 #ifndef COLCAST_SERVER_MODELS_WARNINGS_H_
 #define COLCAST_SERVER_MODELS_WARNINGS_H_
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,19 +19,11 @@ std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePat
 
 class WarningLog {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  // Logs the warnings that were not already among the previous ones about `subject`. Persistent
-  // warnings are repeated after one minute, two, four and so on.
-  void Log(const std::string& subject, const std::vector<std::string>& warnings,
-           Clock::time_point now = Clock::now());
+  // Logs the warnings that were not already among the previous ones about `subject`.
+  void Log(const std::string& subject, const std::vector<std::string>& warnings);
 
  private:
-  struct Pause {
-    Clock::duration length{};
-    Clock::time_point until = Clock::time_point::min();
-  };
-  std::map<std::string, std::map<std::string, Pause>> logged_;  // by subject, then by warning
+  std::map<std::string, std::vector<std::string>> logged_;  // by subject
 };
 
 }  // namespace colcast::models
