@@ -22,7 +22,7 @@ class _Serve(click.Command):
             )
         except (ServerNotBuiltError, OSError):
             return []
-        flags = re.findall(r"^ +(--\w+) \(", listed.stdout, re.MULTILINE)
+        flags = re.findall(r"^  (--\w+)=", listed.stdout, re.MULTILINE)
         return [CompletionItem(flag) for flag in flags if flag.startswith(incomplete)]
 
 

@@ -88,50 +88,21 @@ void Table::AddNumber(std::string_view name, double default_value, std::string_v
       parse});
 }
 
-Status Table::ExpectedOneOf(const std::vector<std::string_view>& words) {
-  std::string text(words[0]);
-  for (size_t i = 1; i < words.size(); ++i) {
-    text += (i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
-  }
-  return InvalidArgument("expected ", text);
-}
-
 const Flag* Table::Find(std::string_view name) const {
   const auto found = std::find_if(flags_.begin(), flags_.end(),
                                   [name](const Flag& flag) { return flag.name == name; });
   return found == flags_.end() ? nullptr : &*found;
 }
 
-namespace {
-
-std::string HelpOf(const Flag& flag) {
-  constexpr size_t kWidth = 80;
-  std::string text;
-  std::string line = "  --" + std::string(flag.name) + " (";
-  const std::string rest = std::string(flag.help) + "); default: " +
-                           (flag.default_value.empty() ? "\"\"" : flag.default_value);
-  bool is_first = true;
-  for (const absl::string_view word : absl::StrSplit(rest, ' ')) {
-    if (line.size() + 1 + word.size() > kWidth) {
-      absl::StrAppend(&text, line, "\n");
-      line = "     ";
-      is_first = false;
-    }
-    if (!is_first) line += ' ';
-    is_first = false;
-    absl::StrAppend(&line, word);
-  }
-  return text + line + '\n';
-}
-
-}  // namespace
-
 std::string HelpText(const Table& table, const std::vector<std::string_view>& subjects) {
   std::string text;
   for (const std::string_view subject : subjects) {
     text += (text.empty() ? "" : "\n") + std::string(subject) + ":\n";
     for (const Flag& flag : table.flags()) {
-      if (flag.subject == subject) text += HelpOf(flag);
+      if (flag.subject != subject) continue;
+      const std::string value = flag.default_value.empty() ? "\"\"" : flag.default_value;
+      text += "  --" + std::string(flag.name) + "=" + value + "\n";
+      text += "      " + std::string(flag.help) + "\n";
     }
   }
   return text;

@@ -2,6 +2,8 @@
 #ifndef COLCAST_SERVER_FLAGS_TABLE_H_
 #define COLCAST_SERVER_FLAGS_TABLE_H_
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -68,9 +70,9 @@ class Table {
   void AddChoice(std::string_view name, Enum* to, std::string_view help,
                  std::vector<std::pair<std::string_view, Enum>> choices) {
     std::string default_word;
-    std::vector<std::string_view> words;
+    std::vector<std::string> words;
     for (const auto& [word, value] : choices) {
-      words.push_back(word);
+      words.emplace_back(word);
       if (value == *to) default_word = word;
     }
     const auto set = [to, choices, words](const std::string& text) {
@@ -79,7 +81,7 @@ class Table {
         *to = value;
         return OkStatus();
       }
-      return ExpectedOneOf(words);
+      return InvalidArgument("expected one of ", absl::StrJoin(words, ", "));
     };
     Add(Flag{name, help, std::move(default_word), set});
   }
@@ -95,7 +97,6 @@ class Table {
  private:
   void AddNumber(std::string_view name, double default_value, std::string_view help, Range range,
                  std::function<void(double)> set);
-  static Status ExpectedOneOf(const std::vector<std::string_view>& words);
 
   std::string_view subject_;
   std::vector<Flag> flags_;

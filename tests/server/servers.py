@@ -61,7 +61,7 @@ BATCHING = ("--num_workers=1", "--enable_batching")
 def server_flags() -> set[str]:
     """The names of the server's own flags."""
     listed = subprocess.run([find_executable(), "--help"], capture_output=True, text=True).stdout
-    return set(re.findall(r"^ +--(\w+) \(", listed, re.MULTILINE))
+    return set(re.findall(r"^  --(\w+)=", listed, re.MULTILINE))
 
 
 def array_of(proto: tensor_pb2.TensorProto) -> np.ndarray:
