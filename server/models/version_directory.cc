@@ -22,15 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class NameKind { kVersion, kTooLarge, kOther };
-
-NameKind ParseVersion(std::string_view name, int64_t* version) {
+// Returns false unless the name is a decimal number that fits an int64.
+bool ParseVersion(std::string_view name, int64_t* version) {
   const bool digits_only = std::all_of(name.begin(), name.end(), [](char c) {
     return c >= '0' && c <= '9';  // so "-1" is not a version
   });
-  if (name.empty() || !digits_only) return NameKind::kOther;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), *version);
-  return error == std::errc() ? NameKind::kVersion : NameKind::kTooLarge;
+  return !name.empty() && digits_only &&
+         std::from_chars(name.data(), name.data() + name.size(), *version).ec == std::errc();
 }
 
 bool HoldsSavedModel(const fs::path& directory) {
@@ -41,20 +39,15 @@ bool HoldsSavedModel(const fs::path& directory) {
 
 void AddEntry(const fs::path& path, BasePathListing* listing) {
   int64_t version = 0;
-  switch (ParseVersion(path.filename().native(), &version)) {
-    case NameKind::kOther:
-      if (HoldsSavedModel(path)) listing->unnumbered.push_back(path.filename());
-      return;
-    case NameKind::kTooLarge:
-      listing->warnings.push_back(path.native() + " is left out: its number is over 2^63-1");
-      return;
-    case NameKind::kVersion:
-      break;
-  }
-  if (HoldsSavedModel(path)) {
+  const bool is_number = ParseVersion(path.filename().native(), &version);
+  if (!HoldsSavedModel(path)) {
+    if (is_number) {
+      listing->warnings.push_back(path.native() + " is left out until it holds a saved_model.pb");
+    }
+  } else if (is_number) {
     listing->versions.push_back({version, path.native()});
   } else {
-    listing->warnings.push_back(path.native() + " is left out until it holds a saved_model.pb");
+    listing->unnumbered.push_back(path.filename());
   }
 }
 

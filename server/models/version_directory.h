@@ -25,7 +25,7 @@ struct BasePathListing {
   bool readable = false;                   // false if missing or temporarily unavailable
   bool is_version = false;                 // the base path itself contains a graph
   std::vector<VersionDirectory> versions;  // ascending
-  // Directories that contain a graph but whose names are not numbers, such as "v0.1".
+  // Directories that contain a graph but whose names are not numbers up to 2^63-1, such as "v0.1".
   std::vector<std::string> unnumbered;
   std::vector<std::string> warnings;  // one sentence per entry that is ignored
 };
