@@ -39,12 +39,6 @@ class Metrics:
         return float(found[0]) if found else 0.0
 
 
-def states_computed(stubs: Any, store: str) -> float:
-    """The number of states that version 1's `columnar_late` has computed so far for one domain."""
-    labels = {"model_name": stubs.model, "version": "1", "signature_name": "columnar_late"}
-    return Metrics(stubs.server).value(":colcast:states_computed", store=store, **labels)
-
-
 def of_predicts(stubs: Any, metric: str, signature: str, entrypoint: str = "GRPC") -> float:
     """The value of a counter for Predict requests to a model."""
     return Metrics(stubs.server).value(
