@@ -41,13 +41,11 @@ class TensorFlowEngine final : public Engine {
 
   Status Load(const std::string& directory, const std::vector<std::string>& tags,
               std::unique_ptr<Model>* model) const override {
-    return FromAbsl(RetryWithMissingOps([&] {
-      absl::StatusOr<std::unique_ptr<TensorFlowModel>> loaded =
-          TensorFlowModel::Load(directory, tags, options_, memories_);
-      if (!loaded.ok()) return loaded.status();
-      *model = *std::move(loaded);
-      return absl::OkStatus();
-    }));
+    absl::StatusOr<std::unique_ptr<TensorFlowModel>> loaded =
+        TensorFlowModel::Load(directory, tags, options_, memories_);
+    if (!loaded.ok()) return FromAbsl(WithMissingOp(loaded.status()));
+    *model = *std::move(loaded);
+    return OkStatus();
   }
 
  private:

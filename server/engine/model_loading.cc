@@ -240,10 +240,10 @@ absl::Status TensorFlowModel::MakeSignature(const tensorflow::SignatureDef& decl
     if (status.ok()) *made = *std::move(signature);
     return status;
   };
-  absl::Status status = RetryWithMissingOps(make);
-  if (!IsRefusalOfSingleThreadedExecutor(status)) return status;
+  absl::Status status = make();
+  if (!IsRefusalOfSingleThreadedExecutor(status)) return WithMissingOp(status);
   uses_default_executor_ = true;
-  return RetryWithMissingOps(make);
+  return WithMissingOp(make());
 }
 
 void TensorFlowModel::LoadTranscoding(const std::vector<RecordedSignatures>& records) {

@@ -170,33 +170,38 @@ absl::Status LoadOpLibrary(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status ProvideMissingOp(const absl::Status& error) {
-  const std::string_view op = MissingOp(error.message());
-  if (op.empty()) return error;
+namespace {
+
+// Loads the installed package that has the op, unless the op is registered. The error says what to
+// do.
+absl::Status ProvideOp(const std::string& op) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  // Another model's load may have registered the op in the meantime.
   const tensorflow::OpRegistrationData* registered = nullptr;
-  if (tensorflow::OpRegistry::Global()->LookUp(std::string(op), &registered).ok()) {
-    return absl::OkStatus();
-  }
-  const auto failed = [&](std::string_view what) {
-    return absl::Status(error.code(),
-                        absl::StrCat("the op \"", op, "\" is not registered: ", what));
-  };
+  if (tensorflow::OpRegistry::Global()->LookUp(op, &registered).ok()) return absl::OkStatus();
   const OpPackage* const package = PackageOf(op);
   if (package == nullptr) {
-    return failed(
-        "it is not one of TensorFlow's, and no package is known to have it; name the library "
-        "that does with --op_library");
+    return absl::NotFoundError(
+        "it is not one of TensorFlow's, and no package is known to have it; name the library that "
+        "does with --op_library");
   }
   static auto* const loaded = new std::set<const OpPackage*>;
   if (loaded->count(package) > 0) {
-    return failed(absl::StrCat("the installed ", package->name, " does not have it"));
+    return absl::NotFoundError(absl::StrCat("the installed ", package->name, " does not have it"));
   }
-  if (absl::Status status = LoadPackage(*package); !status.ok()) return failed(status.message());
-  loaded->insert(package);
-  return absl::OkStatus();
+  absl::Status status = LoadPackage(*package);
+  if (status.ok()) loaded->insert(package);
+  return status;
+}
+
+}  // namespace
+
+absl::Status WithMissingOp(const absl::Status& error) {
+  const std::string op(MissingOp(error.message()));
+  const absl::Status provided = op.empty() ? absl::OkStatus() : ProvideOp(op);
+  if (provided.ok()) return error;
+  return absl::Status(error.code(),
+                      absl::StrCat("the op \"", op, "\" is not registered: ", provided.message()));
 }
 
 void ProvideOpsOf(const tensorflow::GraphDef& graph) {
@@ -206,21 +211,7 @@ void ProvideOpsOf(const tensorflow::GraphDef& graph) {
     for (const auto& node : function.node_def()) ops.insert(node.op());
   }
   for (const auto& function : graph.library().function()) ops.erase(function.signature().name());
-  for (const std::string& op : ops) {
-    const tensorflow::OpRegistrationData* registered = nullptr;
-    const absl::Status found = tensorflow::OpRegistry::Global()->LookUp(op, &registered);
-    if (!found.ok()) ProvideMissingOp(found).IgnoreError();
-  }
-}
-
-absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt) {
-  absl::Status status = attempt();
-  // Each package is loaded at most once; ops that are still missing after that stay missing.
-  for (size_t round = 0; round < Packages().size() && !status.ok(); ++round) {
-    if (absl::Status provided = ProvideMissingOp(status); !provided.ok()) return provided;
-    status = attempt();
-  }
-  return status;
+  for (const std::string& op : ops) ProvideOp(op).IgnoreError();
 }
 
 }  // namespace colcast::engine

@@ -3,7 +3,6 @@
 #ifndef COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 #define COLCAST_SERVER_ENGINE_OP_LIBRARIES_H_
 
-#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,18 +14,13 @@ namespace colcast::engine {
 // ops for this TensorFlow.
 absl::Status LoadOpLibrary(const std::string& path);
 
-// Call with the error of a model that failed to load. Returns OK if an op was not registered and
-// the installed package that has it is now loaded; the caller must then retry. Otherwise returns
-// the error; for a missing op, it adds the package that has it and what to do.
-absl::Status ProvideMissingOp(const absl::Status& error);
-
 // Loads the installed packages that have ops of a graph and its functions. An op that no package
 // has is reported when the graph runs.
 void ProvideOpsOf(const tensorflow::GraphDef& graph);
 
-// Returns what `attempt` returns, calling it again each time ProvideMissingOp() has loaded a
-// package, at most once per package.
-absl::Status RetryWithMissingOps(const std::function<absl::Status()>& attempt);
+// Adds to the error about an op that is not registered the package that has it, and what to do.
+// Returns other errors unchanged.
+absl::Status WithMissingOp(const absl::Status& error);
 
 }  // namespace colcast::engine
 

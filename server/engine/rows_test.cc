@@ -19,11 +19,6 @@ TEST(RowIndexTest, AnIndexIsNamedAfterItsDomain) {
   EXPECT_FALSE(IsRowIndex("row"));
 }
 
-TEST(RowIndexTest, EachCandidateMayReadItsOwnRow) {
-  EXPECT_THAT(RowsIn(EachRow(3)), ElementsAre(0, 1, 2));
-  EXPECT_TRUE(RowsIn(EachRow(0)).empty());
-}
-
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::tstring;

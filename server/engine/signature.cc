@@ -269,9 +269,7 @@ void Signature::NoRows(const std::vector<int>& outputs, RunResult* result) const
   }
 }
 
-absl::Status Signature::Prepare() const {
-  return RetryWithMissingOps([this] { return callables_->Prepare(all_outputs_); });
-}
+absl::Status Signature::Prepare() const { return WithMissingOp(callables_->Prepare(all_outputs_)); }
 
 absl::Status Signature::SelectOutputs(const std::vector<std::string_view>& filter,
                                       std::vector<int>* outputs) const {

@@ -176,8 +176,7 @@ class Signature {
                                                            const RowRecord& record = {},
                                                            std::vector<const void*> tables = {});
 
-  // Prepares the callable for all outputs, so that the first request does not pay for it, and loads
-  // libraries of missing ops.
+  // Prepares the callable for all outputs, so that the first request does not pay for it.
   absl::Status Prepare() const;
 
   // How errors of lookups are explained. Call before the first run.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/scratch.h"
@@ -12,29 +13,6 @@ namespace colcast::engine {
 namespace {
 
 constexpr std::string_view kDefaultSignature = "serving_default";
-
-// Borrows the thread's scratch, which keeps its memory from request to request unless it is
-// unusually large.
-class BorrowedScratch {
- public:
-  ~BorrowedScratch() {
-    constexpr size_t kMostKept = 4 * kMostKeptBytes;
-    const ExampleTranscoder::Scratch& kept = Kept();
-    const size_t examples = kept.examples.capacity() * sizeof(kept.examples[0]);
-    if (examples + kept.decoder.KeptBytes() > kMostKept) Slot().reset();
-  }
-  ExampleTranscoder::Scratch* get() { return &Kept(); }
-
- private:
-  static std::unique_ptr<ExampleTranscoder::Scratch>& Slot() {
-    thread_local std::unique_ptr<ExampleTranscoder::Scratch> slot;
-    return slot;
-  }
-  static ExampleTranscoder::Scratch& Kept() {
-    if (Slot() == nullptr) Slot() = std::make_unique<ExampleTranscoder::Scratch>();
-    return *Slot();
-  }
-};
 
 // Whether the method, or the name of the only input, says that the signature takes tf.Examples and
 // not just a column of strings. The client applies the same test.
@@ -122,9 +100,16 @@ const TranscodedSignature* Transcoding::Find(std::string_view signature) const {
 
 bool Transcoding::Answer(const TranscodedSignature& signature, const DecodedRequest& request,
                          RunResult* result) {
-  BorrowedScratch borrowed;
-  return signature.transcoder->Transcode(request, borrowed.get()) &&
-         RunTranscoded(signature, borrowed.get(), result);
+  constexpr size_t kMostKept = 4 * kMostKeptBytes;
+  // Keeps its memory from request to request unless it is unusually large.
+  thread_local std::unique_ptr<ExampleTranscoder::Scratch> scratch;
+  if (scratch == nullptr) scratch = std::make_unique<ExampleTranscoder::Scratch>();
+  const absl::Cleanup free_if_large = [] {
+    const size_t examples = scratch->examples.capacity() * sizeof(scratch->examples[0]);
+    if (examples + scratch->decoder.KeptBytes() > kMostKept) scratch.reset();
+  };
+  return signature.transcoder->Transcode(request, scratch.get()) &&
+         RunTranscoded(signature, scratch.get(), result);
 }
 
 }  // namespace colcast::engine

@@ -32,15 +32,6 @@ class DomainsTest : public ::testing::Test {
   std::unique_ptr<SentPlan> planned_;
 };
 
-TEST_F(DomainsTest, InputsBelongToADomainOrToCandidates) {
-  const Domains& domains = model_.programs().domains();
-  const SignatureInputs& inputs = model_.programs().signature().inputs();
-  EXPECT_EQ(domains.domain_of(inputs.Find("user")), 0);
-  EXPECT_EQ(domains.domain_of(inputs.Find("shop")), 2);
-  EXPECT_EQ(domains.domain_of(inputs.Find("candidate")), Domains::kCandidates);
-  EXPECT_EQ(Domains().domain_of(7), Domains::kCandidates);
-}
-
 TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndOneItemPerCandidate) {
   ASSERT_TRUE(
       Plan(MessageOf({{"user", {1}}, {"item", {1, 2}}, {"shop", {5}}, {"candidate", {0}}})).ok());

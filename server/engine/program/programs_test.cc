@@ -114,16 +114,10 @@ TEST(RequestPlanTest, AThreadUsesAReleasedPlanAgain) {
   EXPECT_TRUE(second->batch.domains.empty());
 }
 
-TEST(RequestPlanTest, AnotherThreadMayReleaseIt) {
-  auto plan = RequestPlan::New();
-  std::thread([&plan] { plan.reset(); }).join();
-  EXPECT_EQ(plan, nullptr);
-}
-
-TEST(RequestPlanTest, FewReleasedPlansAreKept) {
+TEST(RequestPlanTest, AnotherThreadMayReleasePlansAndKeepsFew) {
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
   for (int i = 0; i < 100; ++i) plans.push_back(RequestPlan::New());
-  plans.clear();  // a sanitizer would report leaks
+  std::thread([&plans] { plans.clear(); }).join();  // a sanitizer would report leaks
 }
 
 }  // namespace

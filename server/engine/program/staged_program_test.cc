@@ -29,25 +29,6 @@ TEST(StagedProgramTest, ScoresAreThoseOfTheWholeModel) {
   EXPECT_EQ(model.Scores(kRequest, "columnar"), model.Scores(kRequest));
 }
 
-TEST(StagedProgramTest, ADomainsColumnsAreSentOnceOrPerCandidate) {
-  const StagedModel model({});
-  EXPECT_THAT(model.Scores(MessageOf(
-                  {{"user", {2}}, {"item", {3, 4}}, {"shop", {1, 2}}, {"candidate", {100}}})),
-              ElementsAre(1123, 2124));
-  EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1"));
-}
-
-TEST(StagedProgramTest, StatesAreNotComputedAgain) {
-  const StagedModel model({});
-  model.Scores(kRequest);
-  EXPECT_THAT(model.Scores(kRequest), ElementsAre(1123, 1224));
-  for (const char* const domain : {"user", "item", "shop"}) {
-    const int64_t rows = domain == std::string("item") ? 2 : 1;
-    EXPECT_EQ(model.Store(domain).computed, rows) << domain;
-    EXPECT_EQ(model.Store(domain).found, rows) << domain;
-  }
-}
-
 TEST(StagedProgramTest, WithoutCachesTheLateModelRunsWholeAndBatchesByStages) {
   StagedModel::Settings settings;
   settings.state_bytes = 0;
@@ -153,14 +134,10 @@ TEST(StagedPrefetchTest, APrefetchedUserIsCached) {
   EXPECT_EQ(model.Store("user").found, 1);
 }
 
-TEST(StagedPrefetchTest, APrefetchMayHaveCandidateColumnsWithoutRows) {
+TEST(StagedPrefetchTest, APrefetchHasOneUserAndMayHaveCandidateColumnsWithoutRows) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}, {"item", {}}, {"shop", {}}})), IsEmpty());
   EXPECT_EQ(model.Store("user").computed, 1);
-}
-
-TEST(StagedPrefetchTest, APrefetchHasOneUser) {
-  const StagedModel model({});
   std::vector<float> scores;
   const absl::Status status = model.Run(MessageOf({{"user", {2, 3}}}), &scores);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

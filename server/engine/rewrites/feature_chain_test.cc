@@ -56,12 +56,6 @@ TEST_F(FeatureChainTest, StepsComeInTheOrderInWhichTheyRun) {
   EXPECT_EQ(Read(), "hash=50 at_most=30 mod=9 gather of column");
 }
 
-TEST_F(FeatureChainTest, AnIntegerIsHashedAsItsDecimals) {
-  const auto column = Column(tensorflow::DT_INT64);
-  LookUp(ops::StringToHashBucketFast(scope_, ops::AsString(scope_, column), 9));
-  EXPECT_EQ(Read(), "hash=9 gather of column");
-}
-
 TEST_F(FeatureChainTest, ItEndsAtAnUnknownOp) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::Abs(scope_.WithOpName("unknown"), column));
@@ -78,13 +72,6 @@ TEST_F(FeatureChainTest, AModulusThatMayBeNegativeOrZeroIsLeftToTensorflow) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::FloorMod(scope_.WithOpName("mod"), column, ops::Const(scope_, int64_t{0})));
   EXPECT_EQ(Read(), "gather of mod");
-}
-
-TEST_F(FeatureChainTest, ListsAreSummed) {
-  const auto rows = ops::ResourceGather(scope_, table_, Column(tensorflow::DT_INT64, {-1, -1}),
-                                        tensorflow::DT_FLOAT);
-  ops::Sum(scope_.WithOpName("part"), rows, 1);
-  EXPECT_EQ(Read(), "gather sum of column");
 }
 
 TEST_F(FeatureChainTest, ASumOverAnotherAxisIsCopied) {
@@ -109,11 +96,6 @@ TEST_F(FeatureChainTest, AMeanWithAnotherDivisorOrAFedMaskIsCopied) {
     EXPECT_EQ(Read(), least == 1 ? "hide=4 gather mean of column" : "copy of part");
     EXPECT_EQ(Read({"shown"}), "copy of part");
   }
-}
-
-TEST_F(FeatureChainTest, ANumberIsCopiedFromItsColumn) {
-  ops::ExpandDims(scope_.WithOpName("part"), Column(tensorflow::DT_FLOAT), 1);
-  EXPECT_EQ(Read(), "copy of column");
 }
 
 TEST_F(FeatureChainTest, AVectorIsNothingToConcatenate) {
