@@ -124,27 +124,17 @@ class StringPicker final : public StringVisitor {
       : places_(places), row_elements_(row_elements), out_(out) {}
 
   void Set(int64_t index, const Bytes& value) override {
-    last_ = value;
-    Write(index);
-  }
-
-  void Repeat(int64_t begin, int64_t end) override {
-    for (int64_t i = begin; i < end; ++i) Write(i);
-  }
-
- private:
-  void Write(int64_t index) {
     const int32_t place = places_[index / row_elements_];
     if (place < 0) return;
     tstring& target = out_[place * row_elements_ + index % row_elements_];
-    target.resize_uninitialized(last_.size());
-    last_.CopyTo(target.mdata());
+    target.resize_uninitialized(value.size());
+    value.CopyTo(target.mdata());
   }
 
+ private:
   const std::vector<int32_t>& places_;
   const int64_t row_elements_;
   tstring* const out_;
-  Bytes last_;
 };
 
 }  // namespace

@@ -136,11 +136,6 @@ class StringFiller final : public StringVisitor {
     }
   }
 
-  void Repeat(int64_t begin, int64_t end) override {
-    const tensorflow::tstring last = begin == 0 ? tensorflow::tstring() : out_[begin - 1];
-    for (int64_t i = begin; i < end; ++i) out_[i] = last;
-  }
-
  private:
   tensorflow::tstring* const out_;
 };

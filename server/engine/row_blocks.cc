@@ -141,19 +141,13 @@ class SizeOfStrings final : public StringVisitor {
   SizeOfStrings(int64_t first, int64_t last) : first_(first), last_(last) {}
 
   void Set(int64_t index, const Bytes& value) override {
-    size_ = value.size();
-    if (index >= first_ && index < last_) bytes_ += static_cast<double>(size_);
-  }
-  void Repeat(int64_t begin, int64_t end) override {
-    const int64_t times = std::min(end, last_) - std::max(begin, first_);
-    if (times > 0) bytes_ += static_cast<double>(times) * static_cast<double>(size_);
+    if (index >= first_ && index < last_) bytes_ += static_cast<double>(value.size());
   }
   double bytes() const { return bytes_; }
 
  private:
   const int64_t first_;
   const int64_t last_;
-  size_t size_ = 0;
   double bytes_ = 0;
 };
 

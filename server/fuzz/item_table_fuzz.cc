@@ -49,7 +49,6 @@ class LengthSum final : public StringVisitor {
   void Set(int64_t, const Bytes& value) override {
     for (const char c : value.view()) sum_ += static_cast<uint8_t>(c);
   }
-  void Repeat(int64_t, int64_t) override { std::abort(); }
 
  private:
   volatile uint64_t sum_ = 0;

@@ -28,7 +28,6 @@ class TextCollector final : public StringVisitor {
     sent_->texts += value.ToString();
     sent_->numbers.push_back(static_cast<int64_t>(sent_->texts.size()));
   }
-  void Repeat(int64_t, int64_t) override {}
 
  private:
   SentKeys* const sent_;

@@ -84,7 +84,6 @@ TEST_F(ItemColumnsTest, SomeRows) {
   EXPECT_THAT(tags, ElementsAre(40, 0, 20, 21));
   struct Names final : StringVisitor {
     void Set(int64_t, const Bytes& value) override { texts.push_back(value.ToString()); }
-    void Repeat(int64_t, int64_t) override { ADD_FAILURE(); }
     std::vector<std::string> texts;
   } names;
   request_.Find("name")->values.stored->Visit(&places, &names);

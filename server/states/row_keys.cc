@@ -60,17 +60,6 @@ class StringSlots final : public StringVisitor {
     SetRest(value.data(), value.size(), rest);
   }
 
-  void Repeat(int64_t begin, int64_t end) override {
-    if (begin == 0) {
-      std::memset(out_, 0, end * kStringBytes);
-      return;
-    }
-    const uint8_t* const last = out_ + (begin - 1) * kStringBytes;
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(out_ + i * kStringBytes, last, kStringBytes);
-    }
-  }
-
  private:
   void SetRest(const uint8_t* text, size_t size, uint8_t* out) {
     if (size <= kShortString) return CopyShort(text, size, out);

@@ -147,9 +147,6 @@ class StringList final : public StringVisitor {
  public:
   explicit StringList(std::vector<Bytes>* strings) : strings_(strings) {}
   void Set(int64_t, const Bytes& value) override { strings_->push_back(value); }
-  void Repeat(int64_t begin, int64_t end) override {
-    strings_->insert(strings_->end(), end - begin, begin == 0 ? Bytes() : Bytes(strings_->back()));
-  }
 
  private:
   std::vector<Bytes>* const strings_;
@@ -274,9 +271,13 @@ double RepeatedStringBytes(const Column& column, int64_t count) {
   const ColumnValues& values = column.values;
   const bool complete = values.stored != nullptr || values.count >= count;
   if (complete || !values.tensor_content.empty()) return 0;
-  size_t last = 0;
-  ForEachRecord(values, ValueField::kString, [&](const Bytes& value) { last = value.size(); });
-  return static_cast<double>(count - values.count) * last;
+  return static_cast<double>(count - values.count) * LastString(values).size();
+}
+
+Bytes LastString(const ColumnValues& values) {
+  Bytes last;
+  ForEachRecord(values, ValueField::kString, [&](const Bytes& value) { last = value; });
+  return last;
 }
 
 Status CheckStrings(const Column& column, int64_t count) {

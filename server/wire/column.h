@@ -27,12 +27,8 @@ class StringVisitor {
  public:
   virtual ~StringVisitor() = default;
 
-  // Element `index` has this value. Called once for each index, in order, except that the elements
-  // after the last value sent are passed in one Repeat().
+  // Element `index` has this value. Called once for each index, in order.
   virtual void Set(int64_t index, const Bytes& value) = 0;
-
-  // The elements [begin, end) equal element begin - 1; they are empty strings if begin is 0.
-  virtual void Repeat(int64_t begin, int64_t end) = 0;
 };
 
 // The rows of a table that make up a request's columns.
@@ -173,13 +169,13 @@ Status CheckValues(const Column& column, int64_t count);
 // tensor_content are 0 or 1; on failure `out` is unspecified.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
-// Passes `count` strings to `visitor`. Fails, visiting nothing, where CheckValues() fails or
-// tensor_content is not `count` lengths followed by their bytes. Make the visitor's class final:
-// its calls are then inlined.
+// Passes `count` strings to `visitor`, the repeated ones included. Fails, visiting nothing, where
+// CheckValues() fails or tensor_content is not `count` lengths followed by their bytes. Make the
+// visitor's class final: its calls are then inlined.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
-// Adds views of the column's `count` strings, the repeated ones included. Errors are those of
+// Adds views of the column's `count` strings. Errors are those of
 // VisitStrings().
 Status AddStrings(const Column& column, int64_t count, std::vector<Bytes>* strings);
 
@@ -252,6 +248,8 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
   }
 }
 
+// Returns an empty string if there are none.
+Bytes LastString(const ColumnValues& values);
 Status CheckStrings(const Column& column, int64_t count);
 Status VisitStringContent(const Column& column, int64_t count, StringVisitor* visitor);
 
@@ -266,7 +264,9 @@ Status VisitStrings(const Column& column, int64_t count, Visitor* visitor) {
   int64_t next = 0;
   ForEachRecord(column.values, ValueField::kString,
                 [&](const Bytes& value) { visitor->Set(next++, value); });
-  if (next < count) visitor->Repeat(next, count);
+  if (next == count) return OkStatus();
+  const Bytes last = LastString(column.values);
+  while (next < count) visitor->Set(next++, last);
   return OkStatus();
 }
 

@@ -62,7 +62,6 @@ std::vector<size_t> CutsEvery(size_t slice_size, size_t size) {
 class LengthSum final : public StringVisitor {
  public:
   void Set(int64_t, const Bytes& value) override { sum += value.size(); }
-  void Repeat(int64_t, int64_t) override {}
   size_t sum = 0;
 };
 

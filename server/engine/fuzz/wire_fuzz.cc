@@ -28,10 +28,6 @@ class StringRecorder final : public StringVisitor {
     CHECK_THAT(index == static_cast<int64_t>(strings.size()), "strings out of order");
     strings.push_back(value.ToString());
   }
-  void Repeat(int64_t begin, int64_t end) override {
-    CHECK_THAT(begin == static_cast<int64_t>(strings.size()), "strings out of order");
-    strings.resize(end, begin == 0 ? "" : strings.back());
-  }
   std::vector<std::string> strings;
 };
 
