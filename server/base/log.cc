@@ -81,7 +81,6 @@ class Writer {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!running_) return false;
     if (lines_.size() + line.size() > kMostBytes) {
-      ++lost_;
       ++figures.lost_log_lines;
     } else {
       lines_ += line;
@@ -116,22 +115,11 @@ class Writer {
     for (;;) {
       changed_.wait(lock,
                     [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !lines_.empty(); });
-      std::string lines = std::exchange(lines_, {});
-      const int64_t lost = std::exchange(lost_, 0);
+      const std::string lines = std::exchange(lines_, {});
       writes_ = true;
       lock.unlock();
-      if (lost > 0) {
-        lines += Line(
-            "WARNING",
-            std::to_string(lost) + " log lines were lost: their reader stopped reading, or is gone",
-            {});
-      }
-      const int64_t failed = WriteAll(lines);
-      // Does not count the line with their number, which is last.
-      const int64_t now_lost = failed > 0 && lost > 0 ? failed - 1 : failed;
-      figures.lost_log_lines += now_lost;
+      figures.lost_log_lines += WriteAll(lines);
       lock.lock();
-      lost_ += failed > 0 ? lost + now_lost : 0;
       writes_ = false;
       changed_.notify_all();
     }
@@ -142,7 +130,6 @@ class Writer {
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool writes_ ABSL_GUARDED_BY(mutex_) = false;
   std::string lines_ ABSL_GUARDED_BY(mutex_);
-  int64_t lost_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Never destroyed, because its thread runs until the process ends.

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,7 +15,6 @@ namespace colcast {
 namespace {
 
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
 class LogTest : public ::testing::Test {
@@ -62,49 +60,27 @@ class LogWriterTest : public ::testing::Test {
 };
 
 TEST_F(LogWriterTest, LinesThatDoNotFitAreCounted) {
-  const auto [reader, writer] = Pipe();
-  const auto [logged, says_logged] = Pipe();
-  const pid_t process = fork();
-  if (process == 0) {
-    dup2(writer, STDERR_FILENO);
+  const auto log_much = [] {
+    dup2(Pipe()[1], STDERR_FILENO);  // nobody reads it
     StartLogWriter();
     for (int i = 0; i < 3000; ++i) LogInfo(std::string(1000, 'x'));
-    [[maybe_unused]] const ssize_t ignored = write(says_logged, "", 1);
-    for (;;) pause();
-  }
-  close(writer);
-  char some[4096];
-  ASSERT_EQ(read(logged, some, 1), 1);
-  std::string said;
-  while (said.find(" were lost") == std::string::npos) {
-    const ssize_t bytes = read(reader, some, sizeof(some));
-    ASSERT_GT(bytes, 0);
-    said.append(some, static_cast<size_t>(bytes));
-  }
-  kill(process, SIGKILL);
-  waitpid(process, nullptr, 0);
-  for (const int file : {reader, logged, says_logged}) close(file);
-  EXPECT_THAT(said, HasSubstr(" log lines were lost: their reader stopped reading, or is gone"));
+    std::_Exit(figures.lost_log_lines > 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(log_much(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(LogWriterTest, LinesThatCannotBeWrittenAreCountedInTheNextOneThatCan) {
+TEST_F(LogWriterTest, LinesThatCannotBeWrittenAreCounted) {
   const auto lose_three = [] {
     std::signal(SIGPIPE, SIG_IGN);
-    const int good = dup(STDERR_FILENO);
     const auto [reader, writer] = Pipe();
     close(reader);
     dup2(writer, STDERR_FILENO);
     StartLogWriter();
-    for (int i = 0; i < 3; ++i) {
-      LogInfo("lost");
-      FlushLog();
-    }
-    dup2(good, STDERR_FILENO);
-    LogInfo("written");
+    for (int i = 0; i < 3; ++i) LogInfo("lost");
     FlushLog();
     std::_Exit(figures.lost_log_lines == 3 ? 0 : 1);
   };
-  EXPECT_EXIT(lose_three(), ::testing::ExitedWithCode(0), "3 log lines were lost");
+  EXPECT_EXIT(lose_three(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

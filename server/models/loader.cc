@@ -55,14 +55,12 @@ Status Loader::Start(Job job, Done done) {
 
 void Loader::Run(const Job& job, const Done& done) {
   LoadReport report;
-  report.model_name = job.model_name;
-  report.version = job.directory.version;
   report.path = job.directory.path;
   std::shared_ptr<const Servable> servable;
   report.status = RunCaught("loading", [&] { return Load(job, &report, &servable); });
   if (!report.status.ok()) {
     report.status.message = "model \"" + job.model_name + "\" version " +
-                            std::to_string(report.version) + " cannot be loaded from " +
+                            std::to_string(job.directory.version) + " cannot be loaded from " +
                             job.directory.path + ": " + report.status.message;
   }
   if (options_.on_load) options_.on_load(report);

@@ -74,8 +74,6 @@ class MemoryBudget {
 };
 
 struct LoadReport {
-  std::string model_name;
-  int64_t version = 0;
   Status status;
   bool loaded = false;                                // true even if warm-up then failed
   std::chrono::steady_clock::duration load_time{};    // time until graph and variables are loaded
