@@ -11,15 +11,24 @@ build=$1/bin
 bin=$2/opt/colcast/bin
 mkdir -p "$bin"
 engine=$(echo "$build"/libcolcast_engine-*.so)
+strip=strip
+readelf -h "$engine" | grep -q AArch64 && strip=aarch64-linux-gnu-strip
 for file in "$build/colcast_model_server" "$engine"; do
-  strip --strip-unneeded -o "$bin/$(basename "$file")" "$file"
+  "$strip" --strip-unneeded -o "$bin/$(basename "$file")" "$file"
 done
-# The engine finds TensorFlow's libraries in its own folder: $ORIGIN comes first in its run path.
-ldd "$engine" | awk '/libtensorflow/ {print $3}' | while read -r library; do
-  ln -f "$library" "$bin/" 2>/dev/null || cp "$library" "$bin/" # 800 MB, so hard links if possible
+link() { # 800 MB, so hard links if possible
+  mkdir -p "$2"
+  ln -f "$1" "$2/" 2>/dev/null || cp "$1" "$2/"
+}
+# The engine finds TensorFlow's libraries in its own folder: $ORIGIN comes first in its run path,
+# before the folder that it was linked with. They find those of ARM64's wheel in ../tensorflow.libs.
+tensorflow=$(readelf -d "$engine" | sed -n 's/.*PATH.*\[$ORIGIN:\([^:]*\).*\]/\1/p')
+packages=$(dirname "$tensorflow")
+for library in cc framework; do link "$tensorflow/libtensorflow_$library.so.2" "$bin"; done
+for library in "$packages"/tensorflow.libs/*; do
+  [ ! -e "$library" ] || link "$library" "$2/opt/colcast/tensorflow.libs"
 done
 # server/engine/op_libraries.cc searches beside TensorFlow's folder, which is bin here.
-packages=$(dirname "$(dirname "$(ldd "$engine" | awk '/libtensorflow_cc/ {print $3}')")")
 for folder in tensorflow_text/python/ops ydf_tf; do
   [ -d "$packages/$folder" ] || continue
   install -m 755 -Dt "$2/opt/colcast/$folder" "$packages/$folder"/*.so

@@ -20,8 +20,10 @@ if [ -x build/arm64/server/bin/colcast_model_server ]; then
   say "wheel for ARM64"
   scripts/arm64.sh
   scripts/wheels.sh --arm64 --all "$folder"
+  say "image for ARM64"
+  scripts/release/image.sh --arm64 "$folder/colcast-server-$version.arm64.oci.tar" || [ $? = 3 ]
 else
-  say "no wheel for ARM64: make arm64 builds it"
+  say "no wheel and no image for ARM64: make arm64 builds the server"
 fi
 say "image"
 scripts/release/image.sh "$folder/colcast-server-$version.oci.tar" || [ $? = 3 ]
