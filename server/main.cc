@@ -143,13 +143,15 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
                         static_cast<size_t>(options.engine.max_request_columns),
                         &ready};
   std::unique_ptr<http::HttpServer> http;
+  if (options.tls) {
+    Status status = net::TlsContext::Create(*options.tls, &options.grpc.tls);
+    if (!status.ok()) return status;
+  }
   if (options.http) options.http->tls = options.grpc.tls;
   if (options.http) options.http->caller_header = options.caller_header;
   if (Status status = StartHttp(options, backend, &poller, &http); !status.ok()) return status;
-  const bool is_one_port = http && !options.http->listens;
   std::unique_ptr<rpc::GrpcServer> server;
-  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller,
-                                             is_one_port ? http->accept() : nullptr, &server);
+  if (Status status = rpc::GrpcServer::Start(options.grpc, backend, &poller, &server);
       !status.ok()) {
     return status;
   }
@@ -160,7 +162,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
       ready = true;
       server->SetServing(true);
       LogInfo("ready: gRPC on " + server->address() +
-              (http ? " and HTTP on " + (is_one_port ? server->address() : http->address()) : ""));
+              (http ? " and HTTP on " + http->address() : ""));
     } else if (loaded.code != StatusCode::kCancelled) {
       kill(getpid(), SIGTERM);
     }

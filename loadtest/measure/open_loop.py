@@ -96,26 +96,33 @@ class OpenLoop:
           colcast.server.ServerNotBuiltError: colcast_sender is not installed.
         """
         pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        with subprocess.Popen(self._command(requests[0].method), **pipes) as sender:
+        with subprocess.Popen([find_sender()], **pipes) as sender:
             try:
-                return _run(sender, requests, schedule, meter)
+                return _run(sender, self._job(requests, schedule), requests, schedule, meter)
             finally:
                 sender.kill()
 
-    def _command(self, method: str) -> list[str]:
-        command = [f"{find_sender()}", f"--target={self.target}", f"--method={method}"]
-        command += [f"--connections={self.connections}", f"--timeout={self.timeout_seconds:f}"]
-        command += [f"--keep_every={self.keep_every}"]
+    def _job(self, requests: Sequence[Request], schedule: Schedule) -> bytes:
+        """Encodes the job in the form that server/sender/main.cc describes."""
+        calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
+        calls["due"], calls["request"] = schedule.due, schedule.request
+        texts = [self.target, requests[0].method, *self._tls()]
+        numbers = self.connections, round(1000 * self.timeout_seconds), self.keep_every
+        parts = [*(_text(text.encode()) for text in texts), *map(_number, numbers)]
+        parts.append(_number(len(requests)))
+        for request in requests:
+            # A gRPC message has a prefix: no compression, and its size.
+            prefix = b"\0" + len(request.payload).to_bytes(4, "big")
+            parts += [_number(len(prefix) + len(request.payload)), prefix, request.payload]
+        return b"".join([*parts, _number(len(calls)), calls.tobytes()])
+
+    def _tls(self) -> tuple[str, str, str, str]:
         if self.tls is None:
-            return command
-        host = self.target.rpartition(":")[0].strip("[]")
-        files = {
-            "server_name": self.tls.server_name or host,
-            "root_certificates": self.tls.root_certificates,
-            "private_key": self.tls.private_key,
-            "certificate_chain": self.tls.certificate_chain,
-        }
-        return command + [f"--tls_{name}={value}" for name, value in files.items() if value]
+            return "", "", "", ""
+        name = self.tls.server_name or self.target.rpartition(":")[0].strip("[]")
+        files = self.tls.root_certificates, self.tls.private_key, self.tls.certificate_chain
+        root, key, chain = (f"{path or ''}" for path in files)
+        return name, root, key, chain
 
 
 def kept_up(recording: Recording, percentile: float = 99) -> bool:
@@ -128,11 +135,23 @@ def kept_up(recording: Recording, percentile: float = 99) -> bool:
     return int(late.sum()) <= max(allowed, _FEWEST_LATE - 1)
 
 
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "little")
+
+
+def _text(text: bytes) -> bytes:
+    return _number(len(text)) + text
+
+
 def _run(
-    sender: Any, requests: Sequence[Request], schedule: Schedule, meter: Meter | None
+    sender: Any,
+    job: bytes,
+    requests: Sequence[Request],
+    schedule: Schedule,
+    meter: Meter | None,
 ) -> Recording:
     try:
-        sender.stdin.write(_job(requests, schedule))
+        sender.stdin.write(job)
         sender.stdin.flush()
     except BrokenPipeError:
         pass  # the sender has ended; its error message is read below
@@ -148,22 +167,6 @@ def _run(
     if meter:
         recording.server_cpu_seconds = cpu_after - cpu
     return recording
-
-
-def _number(value: int) -> bytes:
-    return value.to_bytes(8, "little")
-
-
-def _job(requests: Sequence[Request], schedule: Schedule) -> bytes:
-    """Encodes the job in the form that server/sender/main.cc describes."""
-    calls = np.empty(len(schedule.due), [("due", "<f8"), ("request", "<u8")])
-    calls["due"], calls["request"] = schedule.due, schedule.request
-    parts = [_number(len(requests))]
-    for request in requests:
-        size = len(request.payload)
-        # A gRPC message has a prefix: no compression, and its size.
-        parts += [_number(5 + size), b"\0", size.to_bytes(4, "big"), request.payload]
-    return b"".join([*parts, _number(len(calls)), calls.tobytes()])
 
 
 def _read(outcome: BytesIO, requests: Sequence[Request], schedule: Schedule) -> Recording:

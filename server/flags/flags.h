@@ -38,6 +38,7 @@ struct ServerOptions {
   request_log::RequestLogs::Options request_logs;
   LoadCheckOptions load_check;
   scheduling::WorkerPool::Options workers;
+  std::optional<net::TlsConfig> tls;
   rpc::GrpcServer::Options grpc;
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;

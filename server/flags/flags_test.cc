@@ -16,7 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Pair;
 
 std::string WriteFile(const std::string& text) {
   const std::string path = testing::TempDir() + "flags_test.pbtxt";
@@ -172,9 +171,11 @@ TEST(FlagsTest, AFileSaysMoreOfItemTables) {
   }
 }
 
-TEST(FlagsTest, ChannelArgumentsAreNamesWithValues) {
-  EXPECT_THAT(Parsed({"--grpc_channel_arguments=grpc.a=1,,grpc.b=x=y"}).grpc.channel_arguments,
-              ElementsAre(Pair("grpc.a", "1"), Pair("grpc.b", "x=y")));
+TEST(FlagsTest, ChannelArgumentsHaveGrpcsNames) {
+  const ServerOptions options =
+      Parsed({"--grpc_channel_arguments=grpc.max_connection_age_ms=2000,,grpc.b=x=y"});
+  EXPECT_EQ(options.grpc.connections.max_age, milliseconds(2000));
+  EXPECT_THAT(options.warnings, ElementsAre("--grpc_channel_arguments: grpc.b=x=y has no effect"));
 }
 
 TEST(FlagsTest, OneModelOrAFileOfThem) {
@@ -202,17 +203,15 @@ TEST(FlagsTest, ReadyLabelsAreModelsWithLabels) {
   }
 }
 
-TEST(FlagsTest, HttpHasItsOwnPortOrGrpcs) {
+TEST(FlagsTest, HttpHasItsOwnPort) {
   const ServerOptions options = Parsed({"--rest_api_port=-1", "--max_request_bytes=1000",
                                         "--rest_api_timeout_in_ms=250", "--host=127.0.0.1"});
   ASSERT_TRUE(options.http.has_value());
   EXPECT_EQ(options.http->host, "127.0.0.1");
   EXPECT_EQ(options.http->port, 0);
-  EXPECT_TRUE(options.http->listens);
   EXPECT_EQ(options.http->max_body_bytes, 1000u);
   EXPECT_EQ(options.model_api.max_body_bytes, 1000u);
   EXPECT_EQ(options.model_api.timeout, milliseconds(250));
-  EXPECT_FALSE(Parsed({"--port=9000", "--rest_api_port=9000"}).http->listens);
 }
 
 TEST(FlagsTest, OperationIsGivenInSeconds) {

@@ -1,4 +1,5 @@
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_split.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "server/base/machine.h"
 #include "server/flags/rows.h"
 #include "server/protos/monitoring_config.pb.h"
 #include "server/protos/text_proto.h"
@@ -48,7 +50,7 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
   table->Add(
       "rest_api_port", &given->rest_api_port,
       "TCP port for HTTP: REST, the metrics and the status page; 0 turns it off, -1 means any "
-      "free port, which is logged; with the number of --port, one port serves both",
+      "free port, which is logged",
       {-1, 65535});
   table->AddTime<milliseconds>("rest_api_timeout_in_ms", &options->model_api.timeout,
                                "how long a REST request may wait for a worker; 0 means forever",
@@ -98,15 +100,62 @@ void AddServerRows(Given* given, ServerOptions* options, Table* table) {
 
 namespace {
 
-Status ReadChannelArguments(const Given& given, rpc::GrpcServer::Options* options) {
+// Concurrent calls per connection. Further calls wait in the client, where they cost this server
+// nothing if their deadline passes.
+uint32_t MaxConcurrentStreams() {
+  constexpr int kLeast = 100;  // the minimum that RFC 9113 recommends
+  constexpr int kPerCore = 16;
+  return static_cast<uint32_t>(std::max(kLeast, kPerCore * AvailableCores()));
+}
+
+// Returns false for an unknown name.
+bool SetArgument(const std::string& name, int64_t value, http2::ConnectionOptions* options) {
+  const std::pair<const char*, std::chrono::milliseconds*> times[] = {
+      {"grpc.keepalive_time_ms", &options->keepalive_time},
+      {"grpc.keepalive_timeout_ms", &options->keepalive_timeout},
+      {"grpc.max_connection_idle_ms", &options->max_idle},
+      {"grpc.max_connection_age_ms", &options->max_age},
+      {"grpc.max_connection_age_grace_ms", &options->max_age_grace},
+      {"grpc.http2.min_ping_interval_without_data_ms", &options->min_ping_interval},
+      {"grpc.http2.min_recv_ping_interval_without_data_ms", &options->min_ping_interval},
+  };
+  for (const auto& [known, time] : times) {
+    if (name != known) continue;
+    *time = std::chrono::milliseconds(value);
+    return true;
+  }
+  const std::pair<const char*, uint32_t*> numbers[] = {
+      {"grpc.max_concurrent_streams", &options->max_concurrent_streams},
+      {"grpc.max_metadata_size", &options->max_header_bytes},
+  };
+  for (const auto& [known, number] : numbers) {
+    if (name != known) continue;
+    *number = static_cast<uint32_t>(value);
+    return true;
+  }
+  return false;
+}
+
+// If an argument is repeated, its last value counts.
+Status ReadChannelArguments(const Given& given, ServerOptions* options) {
+  constexpr int64_t kMost = INT32_MAX;  // the range of gRPC's arguments
+  http2::ConnectionOptions* const connections = &options->grpc.connections;
+  connections->max_concurrent_streams = MaxConcurrentStreams();
   for (const std::string& argument : given.grpc_channel_arguments) {
     if (argument.empty()) continue;
     const std::pair<std::string, std::string> parts =
         absl::StrSplit(argument, absl::MaxSplits('=', 1));
-    if (parts.first.empty() || parts.second.empty()) {
+    const auto& [name, text] = parts;
+    if (name.empty() || text.empty()) {
       return InvalidArgument("--grpc_channel_arguments: \"", argument, "\" is not NAME=VALUE");
     }
-    options->channel_arguments.push_back(parts);
+    int64_t value = 0;
+    // No call could be made over a connection without streams.
+    const int64_t least = name == "grpc.max_concurrent_streams" ? 1 : 0;
+    const bool is_valid = absl::SimpleAtoi(text, &value) && value >= least && value <= kMost;
+    if (!is_valid || !SetArgument(name, value, connections)) {
+      options->warnings.push_back("--grpc_channel_arguments: " + argument + " has no effect");
+    }
   }
   return OkStatus();
 }
@@ -137,7 +186,6 @@ void ReadHttp(const Given& given, ServerOptions* options) {
   http::HttpServer::Options& http = options->http.emplace(given.http);
   http.host = options->grpc.host;
   http.port = std::max(0, given.rest_api_port);
-  http.listens = given.rest_api_port != options->grpc.port;
   http.max_body_bytes = options->grpc.max_request_bytes;
 }
 
@@ -189,8 +237,8 @@ Status CheckLogDirectory(const std::string& directory) {
 Status FinishServer(const Given& given, ServerOptions* options) {
   ReadHttp(given, options);
   Status status = CheckLogDirectory(options->grpc.reloads.logs.directory);
-  if (status.ok()) status = ReadChannelArguments(given, &options->grpc);
-  if (status.ok()) status = ReadTls(given, &options->grpc.tls);
+  if (status.ok()) status = ReadChannelArguments(given, options);
+  if (status.ok()) status = ReadTls(given, &options->tls);
   if (status.ok()) status = ReadMetricsPath(given, &options->metrics_path);
   if (status.ok()) status = CheckCallerHeader(options->caller_header);
   return status.ok() ? ReadTracing(given, &options->tracing) : status;

@@ -17,7 +17,7 @@ constexpr size_t kLeastToCompress = 8 << 10;
 constexpr size_t kMostBehindHeaders = 64 << 10;
 constexpr std::chrono::seconds kLinger{2};
 
-std::string HeadersOf(const Response& response, bool keep_alive, bool http10 = false) {
+std::string HeadersOf(const Response& response, bool keep_alive, bool http10) {
   std::string text = "HTTP/1.1 " + std::to_string(response.code) + ' ';
   text += ToStd(beast::http::obsolete_reason(beast::http::int_to_status(response.code)));
   text += "\r\nDate: " + HttpTime() + "\r\nContent-Type: " + response.content_type;
@@ -27,32 +27,14 @@ std::string HeadersOf(const Response& response, bool keep_alive, bool http10 = f
   return text + "\r\nContent-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
 }
 
-// Its place is free once this has returned, since nothing holds the connection any more.
-bool ClosesOneOf(const net::Poller& poller) {
-  const auto all = poller.AllOf<Connection>();
-  return net::CloseIdlest({all.begin(), all.end()}, 1);
-}
-
-void TurnAway(net::Socket* socket) {
-  if (socket->is_tls()) return;
-  const Response full = ErrorResponse(503, "too many connections");
-  const std::string text = HeadersOf(full, /*keep_alive=*/false) + full.body;
-  size_t size = text.size();
-  socket->Write(reinterpret_cast<const uint8_t*>(text.data()), &size);
-  socket->EndWriting();
-}
-
 }  // namespace
 
 void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
                        std::shared_ptr<Shared> shared) {
-  net::OpenConnections::Place place = shared->connections.Add();
-  if (place == nullptr && ClosesOneOf(*shared->poller)) place = shared->connections.Add();
-  if (place == nullptr) return TurnAway(socket.get());
   // A client that sent plain HTTP to a TLS port is answered now, because it may send nothing more.
   const bool is_told = socket->got_plain_http();
-  const auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer),
-                                                       std::move(shared), std::move(place));
+  const auto connection =
+      std::make_shared<Connection>(std::move(socket), std::move(peer), std::move(shared));
   connection->Begin();
   if (is_told) connection->Do(kRead);
   const auto phase = connection->shared_->connections.phase();
@@ -61,10 +43,9 @@ void Connection::Start(std::unique_ptr<net::Socket> socket, std::string peer,
 }
 
 Connection::Connection(std::unique_ptr<net::Socket> socket, std::string peer,
-                       std::shared_ptr<Shared> shared, net::OpenConnections::Place place)
+                       std::shared_ptr<Shared> shared)
     : net::Connection(shared->poller, *socket, std::move(peer)),
       shared_(std::move(shared)),
-      place_(std::move(place)),
       socket_(std::move(socket)),
       client_(std::hash<std::string>()("http:" + net::HostOf(this->peer()))) {
   BeginRequest();

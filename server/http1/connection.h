@@ -118,7 +118,7 @@ struct Body {
 // State shared by all connections of a server.
 struct Shared {
   Shared(const HttpServer::Options& options, const Router* router, net::Poller* poller)
-      : options(options), router(*router), poller(poller), connections(options.max_connections) {}
+      : options(options), router(*router), poller(poller) {}
 
   const HttpServer::Options options;
   const Router& router;       // must outlive every connection
@@ -131,7 +131,7 @@ struct Shared {
 
 class Connection final : public net::Connection, public Exchange {
  public:
-  // Serves the socket, or turns the client away (503) if there are too many connections.
+  // Serves the socket from now on, or closes it as the server's phase demands.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
 
@@ -146,8 +146,7 @@ class Connection final : public net::Connection, public Exchange {
   // Closes the connection now or, if a request is in flight, after its answer.
   void Stop() { Do(kStop); }
 
-  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared,
-             net::OpenConnections::Place place);
+  Connection(std::unique_ptr<net::Socket> socket, std::string peer, std::shared_ptr<Shared> shared);
 
  private:
   using Clock = scheduling::Clock;
@@ -192,10 +191,10 @@ class Connection final : public net::Connection, public Exchange {
   void ReadHead(const beast::http::request_header<>& head);
   void Refuse(const Error& error);
   void Refuse(int code, const std::string& why);
-  std::string CallerOf(const beast::http::request_header<>& head) const;
 
   const std::shared_ptr<Shared> shared_;
-  const net::OpenConnections::Place place_;  // released when no handler holds the connection
+  // Released when no handler holds the connection.
+  const net::OpenConnections::Place place_ = shared_->connections.Add();
   const std::unique_ptr<net::Socket> socket_;
   const uint64_t client_;
 

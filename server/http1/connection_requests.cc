@@ -11,22 +11,22 @@ namespace {
 
 using Header = beast::http::request_header<>;
 
-BadFraming FramingOf(const Header& head) {
+// Why it is uncertain where the body ends; empty if that is certain. The connection must then be
+// closed, because bytes of a misunderstood body could be read as the next request (RFC 9112, 6.3).
+std::string BadFraming(const Header& head) {
   const size_t hosts = head.count(Field::host);
-  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return {400, "expected one Host header"};
-  if (head.count(Field::content_length) > 1) return {400, "more than one Content-Length"};
+  if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return "expected one Host header";
+  if (head.count(Field::content_length) > 1) return "more than one Content-Length";
   const std::string_view length = ToStd(head[Field::content_length]);
   if (length.find_first_not_of("0123456789") != std::string_view::npos) {
-    return {400, "Content-Length is not a number"};
+    return "Content-Length is not a number";
   }
-  std::string codings;
-  const auto [begin, end] = head.equal_range(Field::transfer_encoding);
-  if (begin == end) return {};
-  if (head.version() < 11) return {400, "Transfer-Encoding in HTTP/1.0"};
-  for (auto field = begin; field != end; ++field) {
-    codings.append(field == begin ? "" : ",").append(ToStd(field->value()));
-  }
-  return CheckTransferEncoding(codings);
+  const size_t codings = head.count(Field::transfer_encoding);
+  if (codings == 0) return "";
+  if (head.version() < 11) return "Transfer-Encoding in HTTP/1.0";
+  const std::string coding(head[Field::transfer_encoding]);
+  if (codings == 1 && EqualIgnoringCase(coding, "chunked")) return "";
+  return "Transfer-Encoding " + coding + ": expected chunked, alone";
 }
 
 // A header's last value, which the nearest proxy added.
@@ -92,7 +92,7 @@ void Connection::HeaderRead() {
   const Header& head = parser_->get();
   phase_ = Phase::kReadingBody;
   began_ = Clock::now();
-  if (const BadFraming bad = FramingOf(head); bad.code != 0) return Refuse(bad.code, bad.why);
+  if (const std::string why = BadFraming(head); !why.empty()) return Refuse(400, why);
   ReadHead(head);
   if (refused_with_ == 0 && shared_->router.WantsBody(request_)) {
     const std::shared_ptr<net::Host>& host = this->host();
@@ -114,7 +114,8 @@ void Connection::ReadHead(const Header& head) {
   request_.method = std::string(head.method_string());
   request_.target = OriginForm(ToStd(head.target()));
   request_.traceparent = std::string(head["traceparent"]);
-  request_.caller = CallerOf(head);
+  const std::string& caller = shared_->options.caller_header;
+  if (!caller.empty()) request_.caller = LastOf(head, caller);
   const std::string encoding(head[Field::content_encoding]);
   request_.gzip = beast::iequals(encoding, "gzip") || beast::iequals(encoding, "x-gzip") ||
                   beast::iequals(encoding, "deflate");
@@ -140,11 +141,6 @@ void Connection::RequestRead() {
   }
   ++use_.calls;
   shared_->router.Route(std::static_pointer_cast<Connection>(shared_from_this()));
-}
-
-std::string Connection::CallerOf(const Header& head) const {
-  const std::string& header = shared_->options.caller_header;
-  return header.empty() ? "" : LastOf(head, header);
 }
 
 void Connection::Refuse(const Error& error) {

@@ -32,17 +32,6 @@ std::string_view Strip(std::string_view text) {
 
 }  // namespace
 
-BadFraming CheckTransferEncoding(std::string_view codings) {
-  constexpr std::string_view kChunked = "chunked";
-  codings = Strip(codings);
-  if (EqualIgnoringCase(codings, kChunked)) return {};
-  const size_t comma = codings.rfind(',');
-  const std::string_view last =
-      comma == std::string_view::npos ? codings : codings.substr(comma + 1);
-  const std::string what = "Transfer-Encoding " + std::string(codings) + ": expected chunked";
-  return {EqualIgnoringCase(Strip(last), kChunked) ? 501 : 400, what};
-}
-
 bool HasFoldedLine(std::string_view bytes) {
   constexpr std::string_view kEnd = "\r\n";
   if (bytes.substr(0, kEnd.size()) == kEnd) return false;

@@ -17,18 +17,6 @@ namespace colcast::http {
 // The functions down to OriginForm() implement requirements of RFC 9112 that the HTTP library
 // leaves to its user.
 
-// An error in the fields that tell where a body ends. The connection must then be closed, because
-// bytes of a misunderstood body could be read as the next request.
-struct BadFraming {
-  int code = 0;  // HTTP status of the answer; 0 if the framing is valid
-  std::string why;
-};
-
-// `codings` is the value of Transfer-Encoding, with repeated fields joined by commas. Only
-// "chunked" is supported: the code is 400 if the last coding is another one, and 501 if others
-// precede it.
-BadFraming CheckTransferEncoding(std::string_view codings);
-
 // Whether a header is folded: continued on a line that begins with a blank. Proxies may interpret
 // such lines differently (RFC 9112, 5.2). `bytes` must begin in or before a request's header.
 bool HasFoldedLine(std::string_view bytes);

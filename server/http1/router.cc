@@ -7,18 +7,19 @@
 #include <string_view>
 #include <utility>
 
+#include "server/base/thread.h"
+
 namespace colcast::http {
 
 class Router::Page {
  public:
-  Page(std::function<Response()> make, PageClocks clocks)
-      : make_(std::move(make)), clocks_(std::move(clocks)) {}
+  explicit Page(std::function<Response()> make) : make_(std::move(make)) {}
 
   Response Get() {
     constexpr std::chrono::milliseconds kMostPerSecond(100);
     constexpr std::chrono::milliseconds kShared(100);
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Clock::time_point now = clocks_.now();
+    const Clock::time_point now = Clock::now();
     if (now - second_ >= std::chrono::seconds(1)) {
       second_ = now;
       spent_ = {};
@@ -26,10 +27,10 @@ class Router::Page {
     const bool is_asked_for_too_often = spent_ > kMostPerSecond;
     if (!is_asked_for_too_often || now - made_last_ >= kShared) {
       made_last_ = now;
-      const auto begin = clocks_.cpu();
+      const auto begin = CpuTimeOfThisThread();
       last_ = make_();
       if (is_asked_for_too_often) last_.gzipped = Gzip(last_.body);
-      spent_ += clocks_.cpu() - begin;
+      spent_ += CpuTimeOfThisThread() - begin;
     }
     return last_;
   }
@@ -38,7 +39,6 @@ class Router::Page {
   using Clock = std::chrono::steady_clock;
 
   const std::function<Response()> make_;
-  const PageClocks clocks_;
   std::mutex mutex_;
   Response last_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point second_ ABSL_GUARDED_BY(mutex_);  // the start of the current second
@@ -48,7 +48,7 @@ class Router::Page {
 };
 
 void Router::AddPage(std::string path, std::function<Response()> page) {
-  pages_[std::move(path)] = std::make_shared<Page>(std::move(page), clocks_);
+  pages_[std::move(path)] = std::make_shared<Page>(std::move(page));
 }
 
 void Router::AddTree(std::string prefix, Handler handler, BodyFilter wants_body) {

@@ -2,7 +2,6 @@
 #ifndef COLCAST_SERVER_HTTP1_ROUTER_H_
 #define COLCAST_SERVER_HTTP1_ROUTER_H_
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/thread.h"
 #include "server/http1/message.h"
 
 namespace colcast::http {
@@ -22,16 +20,9 @@ using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 // the request.
 using BodyFilter = std::function<bool(const Request&)>;
 
-struct PageClocks {
-  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
-  std::function<std::chrono::nanoseconds()> cpu = CpuTimeOfThisThread;
-};
-
 // Built before the server starts, and immutable afterwards.
 class Router {
  public:
-  explicit Router(PageClocks clocks = {}) : clocks_(std::move(clocks)) {}
-
   // Answers GET and HEAD of exactly `path` with the result of `page`, other methods with 405. Once
   // rendering a page has taken 100 ms of the current second, requests share a copy that is renewed
   // every 100 ms.
@@ -57,7 +48,6 @@ class Router {
 
   const Tree* FindTree(const Request& request) const;
 
-  const PageClocks clocks_;
   std::map<std::string, std::shared_ptr<Page>, std::less<>> pages_;
   std::vector<Tree> trees_;
 };

@@ -22,21 +22,19 @@ HttpServer::HttpServer(const Options& options, Router router, net::Poller* polle
 Status HttpServer::Start(const Options& options, Router router, net::Poller* poller,
                          std::unique_ptr<HttpServer>* server) {
   std::unique_ptr<HttpServer> made(new HttpServer(options, std::move(router), poller));
-  if (options.listens) {
-    if (Status status = made->Listen(); !status.ok()) return status;
-  }
+  if (Status status = made->Listen(); !status.ok()) return status;
   *server = std::move(made);
   return OkStatus();
 }
 
 Status HttpServer::Listen() {
   const Options& options = shared_->options;
-  std::shared_ptr<net::TlsContext> tls;
-  if (options.tls) {
-    const Status status = net::TlsContext::Create(*options.tls, net::Protocols::kHttp1, &tls);
-    if (!status.ok()) return status;
-  }
-  const Status status = net::Listener::Listen(options.host, options.port, {tls, accept()},
+  const net::Accept accept = [shared = shared_](std::unique_ptr<net::Socket> socket,
+                                                std::string peer) {
+    Connection::Start(std::move(socket), std::move(peer), shared);
+  };
+  const Status status = net::Listener::Listen(options.host, options.port,
+                                              {options.tls, net::Protocol::kHttp1, accept},
                                               shared_->poller, &listener_);
   if (!status.ok()) {
     return Unavailable("cannot listen on ", options.host, ':', options.port,
@@ -47,12 +45,6 @@ Status HttpServer::Listen() {
 }
 
 HttpServer::~HttpServer() { Shutdown(Clock::time_point::max()); }
-
-net::Accept HttpServer::accept() const {
-  return [shared = shared_](std::unique_ptr<net::Socket> socket, std::string peer) {
-    Connection::Start(std::move(socket), std::move(peer), shared);
-  };
-}
 
 void HttpServer::Drain() { shared_->draining = true; }
 

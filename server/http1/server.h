@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,9 +22,7 @@ class HttpServer {
  public:
   struct Options {
     std::string host = "0.0.0.0";
-    int port = 0;                 // 0 for any free port
-    bool listens = true;          // if false, accept() is the only source of clients
-    int max_connections = 10000;  // others are answered 503 and closed
+    int port = 0;  // 0 for any free port
     size_t max_header_bytes = 16 << 10;
     // The maximum size of a body as sent. If the poller's hosts().bodies has no room for a body, it
     // is skipped and answered 429, or 413 if it is too large by itself.
@@ -40,12 +37,12 @@ class HttpServer {
     // Replaces transfer_timeout for receiving a body while more than half of the memory for bodies
     // is in use.
     std::chrono::seconds body_time_where_short{30};
-    std::optional<net::TlsConfig> tls;
-    std::string caller_header;  // in lower case; empty if callers are not distinguished
+    std::shared_ptr<net::TlsContext> tls;  // null for unencrypted connections
+    std::string caller_header;             // in lower case; empty if callers are not distinguished
   };
 
   // `poller` must outlive the server; threads that poll it serve requests. Returns UNAVAILABLE,
-  // naming the address, if listening fails; also the errors of UseTls().
+  // naming the address, if listening fails.
   static Status Start(const Options& options, Router router, net::Poller* poller,
                       std::unique_ptr<HttpServer>* server);
 
@@ -54,9 +51,6 @@ class HttpServer {
 
   // HOST:PORT with the bound port.
   const std::string& address() const { return address_; }
-
-  // Returns a function that serves clients accepted by another listener.
-  net::Accept accept() const;
 
   // From now on the server closes each connection after an answer, so that the client's next
   // request goes elsewhere.
@@ -72,7 +66,7 @@ class HttpServer {
 
   const Router router_;  // not in shared_, whose last owner may be a handler's own thread
   const std::shared_ptr<Shared> shared_;
-  std::shared_ptr<net::Listener> listener_;  // null if it does not listen
+  std::shared_ptr<net::Listener> listener_;
   std::string address_;
 };
 

@@ -18,22 +18,16 @@ Status CannotListen(const std::string& address, const Status& reason) {
 }  // namespace
 
 Server::Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
-               net::Accept http1)
+               std::shared_ptr<net::TlsContext> tls)
     : shared_(std::make_shared<Shared>(options, std::move(methods), poller)),
-      protocols_(http1 ? net::Protocols::kBoth : net::Protocols::kHttp2) {
-  net::Accept http2 = [shared = shared_](std::unique_ptr<net::Socket> socket, std::string peer) {
-    Connection::Start(std::move(socket), std::move(peer), shared);
-  };
-  serving_.accept = http1 ? net::ByProtocol(poller, std::move(http1), std::move(http2)) : http2;
-}
+      serving_{std::move(tls), net::Protocol::kHttp2,
+               [shared = shared_](std::unique_ptr<net::Socket> socket, std::string peer) {
+                 Connection::Start(std::move(socket), std::move(peer), shared);
+               }} {}
 
 Server::~Server() {
   EndListening();
   CloseAll();
-}
-
-Status Server::SetTls(const net::TlsConfig& tls) {
-  return net::TlsContext::Create(tls, protocols_, &serving_.tls);
 }
 
 Status Server::Listen(const std::string& host, int port, int* bound) {

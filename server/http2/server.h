@@ -17,15 +17,13 @@ namespace colcast::http2 {
 
 class Server {
  public:
-  // `poller` must outlive the server; threads that poll it serve requests. `http1`, which may be
-  // null, serves clients that speak HTTP/1.
+  // `poller` must outlive the server; threads that poll it serve requests. `tls` is null for
+  // unencrypted connections.
   Server(const ConnectionOptions& options, Methods methods, net::Poller* poller,
-         net::Accept http1 = nullptr);
+         std::shared_ptr<net::TlsContext> tls = nullptr);
   // Cuts off all calls, and waits for handlers like Shutdown().
   ~Server();
 
-  // Encrypts the connections of all listeners from now on. Errors are those of UseTls().
-  Status SetTls(const net::TlsConfig& tls);
   // Listens; 0 is any free port. Sets *bound to the port. Returns UNAVAILABLE, naming the address,
   // on failure.
   Status Listen(const std::string& host, int port, int* bound);
@@ -46,8 +44,7 @@ class Server {
   void CloseAll();
 
   const std::shared_ptr<Shared> shared_;
-  const net::Protocols protocols_;
-  net::Listener::Serving serving_;
+  const net::Listener::Serving serving_;
   std::vector<std::shared_ptr<net::Listener>> listeners_;
 };
 

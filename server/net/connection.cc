@@ -154,21 +154,4 @@ bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, si
   return most > 0;
 }
 
-void Newcomer::DoNow(unsigned work) {
-  constexpr std::chrono::seconds kPatience(20);
-  if (socket_ == nullptr) return;
-  const bool is_late = (work & kTime) != 0 && scheduling::Clock::now() - began_ >= kPatience;
-  if (is_late || (work & kClose) != 0) {
-    Close();
-  } else if ((work & ~kTime) != 0) {
-    Ask((work & kReadToEnd) != 0);
-  }
-}
-
-// Shuts the connection down first, since just closing the descriptor could reset it and lose sent
-// data.
-void Newcomer::Close() {
-  if (socket_ != nullptr) TakeSocket()->Close();
-}
-
 }  // namespace colcast::net

@@ -13,7 +13,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,15 +28,13 @@ namespace colcast::net {
 // The number of reads after which other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
-// A server's open connections: limits them, waits for the last one to close, and tells those that
-// begin whether the server is ending. All methods may be called from any thread.
+// A server's open connections: waits for the last one to close, and tells those that begin whether
+// the server is ending. All methods may be called from any thread.
 class OpenConnections {
  public:
   // kDraining serves the calls in flight, kClosing nothing. A connection obeys the phase that it
   // reads after Begin(): a thread that sets the phase and then lists connections finds all others.
   enum class Phase { kServing, kDraining, kClosing };
-
-  explicit OpenConnections(int max = std::numeric_limits<int>::max()) : max_(max) {}
 
   struct Leave {
     void operator()(OpenConnections* open) const { open->Remove(); }
@@ -45,10 +42,8 @@ class OpenConnections {
   // A connection counts as open as long as it holds one.
   using Place = std::unique_ptr<OpenConnections, Leave>;
 
-  // Returns null if there is no room for another connection.
   Place Add() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (count_ >= max_) return nullptr;
     ++count_;
     return Place(this);
   }
@@ -73,7 +68,6 @@ class OpenConnections {
     if (--count_ == 0) none_.notify_all();
   }
 
-  const int max_;
   std::atomic<Phase> phase_{Phase::kServing};
   mutable std::mutex mutex_;
   std::condition_variable none_;
@@ -197,34 +191,6 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 // close.
 bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most,
                  scheduling::Clock::time_point now = scheduling::Clock::now());
-
-// A client whose protocol is not known yet. Disconnected after 20 s, unless Ask() has passed its
-// socket on.
-class Newcomer : public Connection {
- public:
-  using Connection::Begin;
-
- protected:
-  Newcomer(Poller* poller, std::unique_ptr<Socket> socket, std::string peer)
-      : Connection(poller, *socket, std::move(peer)), socket_(std::move(socket)) {}
-
-  Socket& socket() { return *socket_; }
-  std::unique_ptr<Socket> TakeSocket() {
-    End();
-    return std::move(socket_);
-  }
-  void Close() override;
-
- private:
-  // Called when the socket is ready. With `at_end` the client has hung up, though unread bytes may
-  // remain.
-  virtual void Ask(bool at_end) = 0;
-  void DoNow(unsigned work) override;
-  bool IsIdle() const override { return true; }
-
-  std::unique_ptr<Socket> socket_;  // null after it was passed on or closed
-  const scheduling::Clock::time_point began_ = scheduling::Clock::now();
-};
 
 }  // namespace colcast::net
 

@@ -9,13 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "server/base/log.h"
@@ -147,7 +145,8 @@ void Listener::Serve(int accepted, std::string peer) {
   const int on = 1;
   setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   try {
-    const auto context = serving_.tls == nullptr ? nullptr : serving_.tls->current();
+    const auto context =
+        serving_.tls == nullptr ? nullptr : serving_.tls->current(serving_.protocol);
     auto socket = std::make_unique<Socket>(accepted, context.get());
     if (handshakes_ != nullptr) {
       handshakes_->Begin(std::move(socket), std::move(peer));
@@ -159,20 +158,41 @@ void Listener::Serve(int accepted, std::string peer) {
   }
 }
 
-class Handshakes::Handshake final : public Newcomer {
+class Handshakes::Handshake final : public Connection {
  public:
+  using Connection::Begin;
+
   Handshake(Handshakes* all, std::unique_ptr<Socket> socket, std::string peer)
-      : Newcomer(&all->poller_, std::move(socket), std::move(peer)), accept_(all->accept_) {}
+      : Connection(&all->poller_, *socket, std::move(peer)),
+        accept_(all->accept_),
+        socket_(std::move(socket)) {}
 
  private:
-  void Ask(bool) override {
-    const Socket::Result result = socket().Handshake();
+  void DoNow(unsigned work) override {
+    constexpr std::chrono::seconds kPatience(20);
+    if (socket_ == nullptr) return;
+    const bool is_late = (work & kTime) != 0 && scheduling::Clock::now() - began_ >= kPatience;
+    if (is_late || (work & kClose) != 0) return Close();
+    if ((work & ~kTime) == 0) return;
+    const Socket::Result result = socket_->Handshake();
     if (result == Socket::Result::kAgain) return;
-    if (result != Socket::Result::kDone && !socket().got_plain_http()) return Close();
+    if (result != Socket::Result::kDone && !socket_->got_plain_http()) return Close();
     accept_(TakeSocket(), peer());
+  }
+  // Shuts the connection down first, since just closing the descriptor could reset it and lose sent
+  // data.
+  void Close() override {
+    if (socket_ != nullptr) TakeSocket()->Close();
+  }
+  bool IsIdle() const override { return true; }
+  std::unique_ptr<Socket> TakeSocket() {
+    End();
+    return std::move(socket_);
   }
 
   const Accept& accept_;
+  std::unique_ptr<Socket> socket_;  // null after it was passed on or closed
+  const scheduling::Clock::time_point began_ = scheduling::Clock::now();
 };
 
 Handshakes::Handshakes(Accept accept)
@@ -205,57 +225,6 @@ void Handshakes::Run() {
     next = Clock::now() + kTick;
     for (const auto& each : poller_.All()) each->PostTimer();
   }
-}
-
-namespace {
-
-// HTTP/2's preface; no HTTP/1 request begins like this.
-constexpr std::string_view kHttp2Begins = "PRI ";
-
-struct Protocol {
-  Accept http1;
-  Accept http2;
-};
-
-// A client without TLS, on a port for both protocols.
-class PlainNewcomer final : public Newcomer {
- public:
-  PlainNewcomer(Poller* poller, std::unique_ptr<Socket> socket, std::string peer,
-                std::shared_ptr<const Protocol> serve)
-      : Newcomer(poller, std::move(socket), std::move(peer)), serve_(std::move(serve)) {}
-
- private:
-  void Ask(bool at_end) override {
-    ++use_.items;
-    std::array<uint8_t, kHttp2Begins.size()> bytes;
-    size_t size = bytes.size();
-    const Socket::Result result = socket().Peek(bytes.data(), &size);
-    if (result == Socket::Result::kClosed) return Close();
-    if (result == Socket::Result::kAgain) return;
-    const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), size);
-    const bool is_http1 = begin != kHttp2Begins.substr(0, size);
-    if (!is_http1 && size < kHttp2Begins.size()) {
-      if (at_end) Close();  // the unread bytes would otherwise hide that the client has hung up
-      return;
-    }
-    (is_http1 ? serve_->http1 : serve_->http2)(TakeSocket(), peer());
-  }
-
-  const std::shared_ptr<const Protocol> serve_;
-};
-
-}  // namespace
-
-Accept ByProtocol(Poller* poller, Accept http1, Accept http2) {
-  const auto serve = std::make_shared<const Protocol>(Protocol{std::move(http1), std::move(http2)});
-  return [poller, serve](std::unique_ptr<Socket> socket, std::string peer) {
-    if (socket->protocol() == "h2") return serve->http2(std::move(socket), std::move(peer));
-    // HTTP/1 answers plain HTTP with a hint to use TLS.
-    if (socket->is_tls() || socket->got_plain_http()) {
-      return serve->http1(std::move(socket), std::move(peer));
-    }
-    std::make_shared<PlainNewcomer>(poller, std::move(socket), std::move(peer), serve)->Begin();
-  };
 }
 
 }  // namespace colcast::net

@@ -52,6 +52,7 @@ class Listener final : public Pollable {
  public:
   struct Serving {
     std::shared_ptr<TlsContext> tls;  // null for unencrypted connections
+    Protocol protocol;
     Accept accept;
   };
 
@@ -89,12 +90,6 @@ class Listener final : public Pollable {
   const std::unique_ptr<Handshakes> handshakes_;  // null for unencrypted connections
   std::atomic<uint64_t> number_{0};               // 0 until known
 };
-
-// Serves HTTP/1 and HTTP/2 clients on one port. Recognizes the protocol by the client's first bytes
-// or, with TLS, takes the one agreed in the handshake (Protocols::kBoth), HTTP/1 if there is none.
-// A client that sends too little within 20 s, or hangs up, is disconnected. `poller` must outlive
-// the result.
-Accept ByProtocol(Poller* poller, Accept http1, Accept http2);
 
 }  // namespace colcast::net
 

@@ -38,7 +38,7 @@ class ListenerTest : public ::testing::Test {
   ~ListenerTest() override { listener_->End(); }
 
   void Listen(const Accept& accept, std::shared_ptr<TlsContext> tls = nullptr) {
-    const Listener::Serving serving{std::move(tls), accept};
+    const Listener::Serving serving{std::move(tls), Protocol::kHttp1, accept};
     ASSERT_TRUE(Listener::Listen("127.0.0.1", 0, serving, &poller_, &listener_).ok());
   }
 
@@ -79,7 +79,7 @@ TEST_F(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
   config.key = Pem(server, true);
   config.certificates = Pem(server, false);
   std::shared_ptr<TlsContext> tls;
-  ASSERT_TRUE(TlsContext::Create(config, Protocols::kHttp1, &tls).ok());
+  ASSERT_TRUE(TlsContext::Create(config, &tls).ok());
   std::promise<void> served;
   Listen([&](std::unique_ptr<Socket>, const std::string&) { served.set_value(); }, tls);
   const auto end = ConnectTo(listener_->port());

@@ -20,7 +20,6 @@
 
 #include "server/base/log.h"
 #include "server/base/text.h"
-#include "server/net/tls_context.h"
 
 namespace colcast::net {
 
@@ -135,15 +134,13 @@ Socket::~Socket() {
   close(fd_);
 }
 
-std::string_view Socket::protocol() const {
-  const unsigned char* name = nullptr;
-  unsigned int size = 0;
-  if (tls_ != nullptr) SSL_get0_alpn_selected(tls_, &name, &size);
-  return {reinterpret_cast<const char*>(name), size};
-}
-
 Socket::Result Socket::Read(uint8_t* data, size_t* size) {
-  return tls_ != nullptr ? ReadTls(data, size) : Receive(data, size, 0);
+  if (tls_ != nullptr) return ReadTls(data, size);
+  ssize_t received = 0;
+  do {
+    received = recv(fd_, data, *size, 0);
+  } while (received < 0 && errno == EINTR);
+  return received == 0 ? Result::kClosed : ResultOf(received, size);
 }
 
 Socket::Result Socket::ReadTls(uint8_t* data, size_t* size) {
@@ -157,18 +154,6 @@ Socket::Result Socket::ReadTls(uint8_t* data, size_t* size) {
   }
   *size = 0;
   return Result::kDone;
-}
-
-Socket::Result Socket::Peek(uint8_t* data, size_t* size) const {
-  return Receive(data, size, MSG_PEEK);
-}
-
-Socket::Result Socket::Receive(uint8_t* data, size_t* size, int flags) const {
-  ssize_t received = 0;
-  do {
-    received = recv(fd_, data, *size, flags);
-  } while (received < 0 && errno == EINTR);
-  return received == 0 ? Result::kClosed : ResultOf(received, size);
 }
 
 Socket::Result Socket::Write(const uint8_t* data, size_t* size) {

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace colcast::net {
 
@@ -40,9 +39,6 @@ class Socket {
 
   int fd() const { return fd_; }
   bool is_tls() const { return tls_ != nullptr; }
-  // The protocol agreed in the handshake, such as "h2". Empty if there is none, or before the
-  // handshake has ended.
-  std::string_view protocol() const;
   // Whether a plain HTTP request arrived instead of a handshake. Nothing is encrypted from then on.
   bool got_plain_http() const { return got_plain_http_; }
 
@@ -52,8 +48,6 @@ class Socket {
   Result Read(uint8_t* data, size_t* size);
   // *size is the number of bytes to write, and is set to the number written.
   Result Write(const uint8_t* data, size_t* size);
-  // Like Read(), but leaves the bytes in place. Only without TLS.
-  Result Peek(uint8_t* data, size_t* size) const;
   // Continues the handshake. kDone means that it has ended.
   Result Handshake();
   // Tells the client that no more data will come.
@@ -62,7 +56,6 @@ class Socket {
   void Close();
 
  private:
-  Result Receive(uint8_t* data, size_t* size, int flags) const;
   Result ReadTls(uint8_t* data, size_t* size);
   Result TlsResult(int returned, size_t* size);
 

@@ -28,6 +28,7 @@ struct Free {
   void operator()(T* object) const { kFree(object); }
 };
 using Certificate = std::unique_ptr<X509, Free<X509, X509_free>>;
+
 using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY, EVP_PKEY_free>>;
 using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, SSL_CTX_free>>;
 using Memory = std::unique_ptr<BIO, Free<BIO, BIO_free_all>>;
@@ -141,17 +142,13 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config) {
 
 namespace {
 
-constexpr std::string_view kHttp2Only = "\2h2";
-constexpr std::string_view kHttp2First = "\2h2\10http/1.1";
-
-template <const std::string_view& kSpoken, int kOtherwise>
-int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
-                   const unsigned char* offered, unsigned int offered_size, void*) {
+int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* size,
+                const unsigned char* offered, unsigned int offered_size, void*) {
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};  // `chosen` will point into it
   const bool found =
-      SSL_select_next_proto(const_cast<unsigned char**>(chosen), size,
-                            reinterpret_cast<const unsigned char*>(kSpoken.data()), kSpoken.size(),
+      SSL_select_next_proto(const_cast<unsigned char**>(chosen), size, kHttp2, sizeof(kHttp2),
                             offered, offered_size) == OPENSSL_NPN_NEGOTIATED;
-  return found ? SSL_TLSEXT_ERR_OK : kOtherwise;
+  return found ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 // A resumed session involves no certificate check, so an expired certificate must be detected here.
@@ -177,10 +174,6 @@ void AllowResumption(SSL_CTX* context) {
   SSL_CTX_set_session_ticket_cb(context, nullptr, CheckResumed, nullptr);
 }
 
-}  // namespace
-
-namespace {
-
 Status CheckValidNow(const TlsConfig& config) {
   const int64_t now = time(nullptr);
   if (config.path.empty() || (config.valid_from <= now && now < config.valid_until)) {
@@ -195,11 +188,18 @@ Status CheckValidNow(const TlsConfig& config) {
                             has_ended ? "has expired, at " : "is not valid before ", text);
 }
 
+Status MakeContext(const TlsConfig& config, Protocol protocol, std::shared_ptr<SSL_CTX>* made) {
+  made->reset(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  SSL_CTX_set_options(made->get(), SSL_OP_NO_RENEGOTIATION);
+  if (protocol == Protocol::kHttp2) SSL_CTX_set_alpn_select_cb(made->get(), ChooseHttp2, nullptr);
+  AllowResumption(made->get());
+  return UseTls(config, made->get());
+}
+
 }  // namespace
 
-Status TlsContext::Create(const TlsConfig& config, Protocols protocols,
-                          std::shared_ptr<TlsContext>* context) {
-  auto made = std::make_shared<TlsContext>(config, protocols);
+Status TlsContext::Create(const TlsConfig& config, std::shared_ptr<TlsContext>* context) {
+  auto made = std::make_shared<TlsContext>(config);
   Status status = made->Use(config);
   if (!status.ok()) return status;
   const Status valid = CheckValidNow(config);
@@ -210,48 +210,34 @@ Status TlsContext::Create(const TlsConfig& config, Protocols protocols,
 
 Status TlsContext::Use(const TlsConfig& config) {
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
-  const std::shared_ptr<SSL_CTX> made(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
-  SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION);
-  if (protocols_ == Protocols::kHttp2) {
-    constexpr auto kChoose = ChooseProtocol<kHttp2Only, SSL_TLSEXT_ERR_ALERT_FATAL>;
-    SSL_CTX_set_alpn_select_cb(made.get(), kChoose, nullptr);
-  } else if (protocols_ == Protocols::kBoth) {
-    constexpr auto kChoose = ChooseProtocol<kHttp2First, SSL_TLSEXT_ERR_NOACK>;
-    SSL_CTX_set_alpn_select_cb(made.get(), kChoose, nullptr);
-  }
-  AllowResumption(made.get());
-  Status status = UseTls(config, made.get());
+  std::array<std::shared_ptr<SSL_CTX>, 2> made;
+  Status status = MakeContext(config, Protocol::kHttp1, &made[0]);
+  if (status.ok()) status = MakeContext(config, Protocol::kHttp2, &made[1]);
   if (!status.ok()) return status;
   figures.certificates_end = config.valid_until;
   const std::lock_guard<std::mutex> lock(mutex_);
-  current_ = made;
+  current_ = std::move(made);
   return status;
 }
 
 void TlsContext::Reload() {
-  TlsConfig before;
-  bool is_due = false;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    before = config_;
-    is_due = retry_at_ != 0 && time(nullptr) >= retry_at_;
-  }
-  const FileIdentity identity = IdentityOf(before.path);
-  if (before.path.empty() || (identity == before.identity && !is_due)) return;
+  const std::lock_guard<std::mutex> lock(reload_mutex_);
+  if (config_.path.empty()) return;
+  const bool is_due = retry_at_ != 0 && time(nullptr) >= retry_at_;
+  const FileIdentity identity = IdentityOf(config_.path);
+  if (identity == config_.identity && !is_due) return;
   TlsConfig config;
-  Status status = ReadTlsConfig(before.path, &config);
+  Status status = ReadTlsConfig(config_.path, &config);
   if (status.ok()) status = CheckValidNow(config);
-  const bool is_early = !status.ok() && config.valid_from > time(nullptr);
+  retry_at_ = !status.ok() && config.valid_from > time(nullptr) ? config.valid_from : 0;
   if (status.ok()) status = Use(config);
-  if (!status.ok()) {
+  if (status.ok()) {
+    LogInfo("new connections use the new certificates of " + config_.path);
+    config_ = std::move(config);
+  } else {
     ++figures.refused_certificates;
     LogWarning("the new certificates are invalid, so the old ones stay in use: " + status.message);
-  } else {
-    LogInfo("new connections use the new certificates of " + before.path);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  retry_at_ = is_early ? config.valid_from : 0;
-  config_ = status.ok() ? std::move(config) : before;
   config_.identity = identity;  // so that an error is logged only once
 }
 

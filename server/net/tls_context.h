@@ -6,6 +6,8 @@
 #include <absl/base/thread_annotations.h>
 #include <openssl/types.h>
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,39 +38,36 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config);
 // certificates. Requires TLS 1.2 or later.
 Status UseTls(const TlsConfig& config, SSL_CTX* context);
 
-// The protocols offered to clients. With HTTP/2 only, a client that asks only for other protocols
-// is refused.
-enum class Protocols { kHttp1, kHttp2, kBoth };
+// The protocol of a port. HTTP/2 refuses a client that asks only for other protocols.
+enum class Protocol { kHttp1, kHttp2 };
 
-// A server's key and certificates, renewed without a restart. Thread-safe.
+// The key and the certificates of all ports, renewed without a restart. Thread-safe.
 class TlsContext {
  public:
   // Returns errors like UseTls().
-  static Status Create(const TlsConfig& config, Protocols protocols,
-                       std::shared_ptr<TlsContext>* context);
+  static Status Create(const TlsConfig& config, std::shared_ptr<TlsContext>* context);
 
   // The context for new connections. Existing ones keep the context with which they began.
-  std::shared_ptr<SSL_CTX> current() const {
+  std::shared_ptr<SSL_CTX> current(Protocol protocol) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return current_;
+    return current_[protocol == Protocol::kHttp2 ? 1 : 0];
   }
   // Reads the configuration file again if it has changed. If it is invalid, or a certificate has
-  // expired or is not valid yet, logs a warning and keeps the current context; tries again when the
-  // certificates become valid.
+  // expired or is not valid yet, logs a warning and keeps the current contexts; tries again when
+  // the certificates become valid.
   void Reload();
 
-  TlsContext(TlsConfig config, Protocols protocols)
-      : protocols_(protocols), config_(std::move(config)) {}
+  explicit TlsContext(TlsConfig config) : config_(std::move(config)) {}
 
  private:
   Status Use(const TlsConfig& config);
 
-  const Protocols protocols_;
-  mutable std::mutex mutex_;
-  TlsConfig config_ ABSL_GUARDED_BY(mutex_);  // the last configuration tried
+  std::mutex reload_mutex_;
+  TlsConfig config_ ABSL_GUARDED_BY(reload_mutex_);  // the last valid one
   // When the certificates that were refused as not valid yet become valid; 0 for none.
-  int64_t retry_at_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<SSL_CTX> current_ ABSL_GUARDED_BY(mutex_);
+  int64_t retry_at_ ABSL_GUARDED_BY(reload_mutex_) = 0;
+  mutable std::mutex mutex_;
+  std::array<std::shared_ptr<SSL_CTX>, 2> current_ ABSL_GUARDED_BY(mutex_);  // by protocol
 };
 
 }  // namespace colcast::net

@@ -10,14 +10,11 @@
 #include <thread>
 #include <utility>
 
-#include "server/base/figures.h"
 #include "server/net/socket.h"
 #include "server/net/testing.h"
 
 namespace colcast::net {
 namespace {
-
-using ::testing::HasSubstr;
 
 std::string Quoted(const std::string& pem) {
   std::string quoted = "\"";
@@ -25,7 +22,8 @@ std::string Quoted(const std::string& pem) {
   return quoted + "\"\n";
 }
 
-// A server that requests clients' certificates, and clients that keep their sessions.
+// A server that requests clients' certificates, and clients that keep their sessions. Renewed files
+// are tested in tests/server/test_ports.py.
 class TlsContextTest : public ::testing::TestWithParam<int> {
  protected:
   static void WriteFile(const Identity& server) {
@@ -39,7 +37,7 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     WriteFile(authority_);
     TlsConfig config;
     ASSERT_TRUE(ReadTlsConfig(Path(), &config).ok());
-    const Status status = TlsContext::Create(config, Protocols::kHttp1, &context_);
+    const Status status = TlsContext::Create(config, &context_);
     ASSERT_TRUE(status.ok()) << status.message;
   }
 
@@ -55,7 +53,7 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
   // Whether the server accepts the client; sets session_ and is_resumed_.
   bool Connect(const Owned<SSL_CTX>& client_context) {
     const auto ends = ConnectedSockets();
-    Socket server(ends[0], context_->current().get());
+    Socket server(ends[0], context_->current(Protocol::kHttp1).get());
     const Socket owner(ends[1], nullptr);
     const Owned<SSL> client = ClientOf(client_context.get(), ends[1]);
     if (session_ != nullptr) SSL_set_session(client.get(), session_.get());
@@ -73,16 +71,6 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     session_.reset(SSL_get1_session(client.get()));
     SSL_set_shutdown(client.get(), SSL_SENT_SHUTDOWN);  // otherwise it is not resumed
     return true;
-  }
-
-  // Reads the file twice. Returns the log, which must be one line.
-  std::string ReloadTwice() {
-    ::testing::internal::CaptureStderr();
-    context_->Reload();
-    context_->Reload();
-    std::string log = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
-    return log;
   }
 
   const Identity authority_ = MakeIdentity("authority", 3600, nullptr);
@@ -105,43 +93,14 @@ TEST_P(TlsContextTest, ASessionOfAnExpiredCertificateIsNotResumed) {
   EXPECT_FALSE(Connect(context));
 }
 
-TEST_P(TlsContextTest, ASessionOfTheFileBeforeIsNotResumed) {
-  Start();
-  const Owned<SSL_CTX> context = ContextOf(MakeIdentity("client", 3600, &authority_));
-  ASSERT_TRUE(Connect(context));
-  ASSERT_TRUE(Connect(context));
-  EXPECT_TRUE(is_resumed_);
-  WriteFile(authority_);  // the same authority, written to the file again
-  context_->Reload();
-  ASSERT_TRUE(Connect(context));
-  EXPECT_FALSE(is_resumed_);
-}
-
-TEST_P(TlsContextTest, AFileThatIsWrongLeavesThePairInUse) {
-  Start();
-  const Owned<SSL_CTX> context = ContextOf(MakeIdentity("client", 3600, &authority_));
-  std::ofstream(Path()) << "server_key: 'none'";
-  EXPECT_THAT(ReloadTwice(), HasSubstr("so the old ones stay in use"));
-  EXPECT_TRUE(Connect(context));
-  const int64_t refused = figures.refused_certificates;
-  for (const int seconds_until_valid : {-7200, 7200}) {
-    WriteFile(MakeIdentity("authority", 3600, nullptr, seconds_until_valid));
-    const std::string log = ReloadTwice();
-    EXPECT_THAT(log, HasSubstr(seconds_until_valid < 0 ? "has expired" : "is not valid before"));
-    EXPECT_THAT(log, HasSubstr("WARNING"));
-    EXPECT_TRUE(Connect(context));
-  }
-  EXPECT_EQ(figures.refused_certificates, refused + 2);
-}
-
 TEST_P(TlsContextTest, ACertificateIsUsedOnceItIsValid) {
   Start();
   const Identity next = MakeIdentity("next", 3600, nullptr, 2);
   WriteFile(next);
-  const auto* const before = context_->current().get();
+  const auto* const before = context_->current(Protocol::kHttp1).get();
   context_->Reload();
-  EXPECT_EQ(context_->current().get(), before);
-  while (context_->current().get() == before) {
+  EXPECT_EQ(context_->current(Protocol::kHttp1).get(), before);
+  while (context_->current(Protocol::kHttp1).get() == before) {
     std::this_thread::yield();
     context_->Reload();
   }

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,19 +11,11 @@
 #include "server/backend.h"
 #include "server/http2/connection.h"
 #include "server/http2/server.h"
-#include "server/net/listener.h"
 #include "server/net/poller.h"
 #include "server/net/tls_context.h"
 #include "server/rpc/services.h"
 
 namespace colcast::rpc {
-
-// The supported gRPC channel arguments, under gRPC's names.
-using ChannelArguments = std::vector<std::pair<std::string, std::string>>;
-
-// If an argument is repeated, its last value counts. Logs arguments that are unknown or not
-// numbers.
-http2::ConnectionOptions ReadChannelArguments(const ChannelArguments& arguments);
 
 class GrpcServer {
  public:
@@ -32,21 +23,19 @@ class GrpcServer {
     std::string host = "0.0.0.0";
     int port = 8500;                              // 0 for any free port
     std::string socket_path;                      // of a unix socket; empty for none
-    std::optional<net::TlsConfig> tls;            // applies to the port and the socket
+    std::shared_ptr<net::TlsContext> tls;         // for the port and the socket; null for none
     int max_request_bytes = 256 << 20;            // as received, and also after decompression
     size_t max_unread_response_bytes = 32 << 20;  // per client host, including REST
     bool health_service = true;
     Reloads reloads;
-    // Names and values, for example {"grpc.max_connection_age_ms", "2000"}.
-    std::vector<std::pair<std::string, std::string>> channel_arguments;
+    http2::ConnectionOptions connections;  // apart from max_request_bytes
   };
 
   // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT for a
   // socket's path that is too long or names another kind of file; a socket that is there is
-  // replaced. `poller`, which idle threads poll, must outlive the server and the workers. `http1`,
-  // which may be null, serves clients that speak HTTP/1.
+  // replaced. `poller`, which idle threads poll, must outlive the server and the workers.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
-                      net::Accept http1, std::unique_ptr<GrpcServer>* server);
+                      std::unique_ptr<GrpcServer>* server);
 
   ~GrpcServer() { Shutdown(std::chrono::steady_clock::time_point::max()); }
 

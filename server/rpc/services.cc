@@ -13,7 +13,6 @@
 #include "server/net/socket.h"
 #include "server/protos/open_inference.pb.h"
 #include "server/rpc/messages.h"
-#include "server/rpc/wire_calls.h"
 #include "server/wire/infer.h"
 #include "tensorflow_serving/apis/get_model_metadata.pb.h"
 #include "tensorflow_serving/apis/model_service.pb.h"
@@ -64,23 +63,15 @@ Status Describe(const models::ModelManager& models, const GetModelMetadataReques
 }  // namespace
 
 Methods PredictionMethods(const Backend& backend) {
-  Methods methods = {
-      {PathOf(kPredictionService, "Predict"),
-       {[&backend](Call* call) { SubmitPredict(kPredict, call, backend); }}},
-      {PathOf(kPredictionService, "GetModelMetadata"), {[&backend](Call* call) {
-         MessageCall<GetModelMetadataRequest, GetModelMetadataResponse> message(call);
-         Status status = message.Read();
-         if (status.ok()) status = Describe(*backend.models, message.request(), message.response());
-         if (status.ok()) call->AddTrailer(kCanTrailer, kCan);
-         message.Finish(status);
-       }}},
-  };
-  for (const ExamplesMessages& messages : kExamplesMessages) {
-    methods.emplace(
-        PathOf(kPredictionService, messages.api),
-        Method{[&backend, &messages](Call* call) { SubmitExamples(messages, call, backend); }});
-  }
-  return methods;
+  return {{PathOf(kPredictionService, "GetModelMetadata"), {[&backend](Call* call) {
+             MessageCall<GetModelMetadataRequest, GetModelMetadataResponse> message(call);
+             Status status = message.Read();
+             if (status.ok()) {
+               status = Describe(*backend.models, message.request(), message.response());
+             }
+             if (status.ok()) call->AddTrailer(kCanTrailer, kCan);
+             message.Finish(status);
+           }}}};
 }
 
 namespace {
@@ -117,7 +108,6 @@ void DescribeModel(const models::ModelManager& models, Call* call) {
 Methods InferenceMethods(const Backend& backend) {
   const auto path = [](const char* method) { return PathOf(kInferenceService, method); };
   return {
-      {path("ModelInfer"), {[&backend](Call* call) { SubmitPredict(kModelInfer, call, backend); }}},
       {path("ServerLive"),
        MessageMethod([](const oip::ServerLiveRequest&, oip::ServerLiveResponse* response) {
          response->set_live(true);
@@ -151,11 +141,6 @@ using tensorflow::serving::GetModelStatusResponse;
 using tensorflow::serving::ReloadConfigRequest;
 using tensorflow::serving::ReloadConfigResponse;
 
-void ToProto(const Status& status, tensorflow::serving::StatusProto* proto) {
-  proto->set_error_code(static_cast<tensorflow::error::Code>(status.code));
-  proto->set_error_message(status.message);
-}
-
 Status MayReload(Reloads::From from, const std::string& peer) {
   switch (from) {
     case Reloads::From::kAnywhere:
@@ -178,7 +163,9 @@ void Reload(models::ModelManager* manager, const Reloads& reloads, Call* call) {
   if (status.ok()) status = reload->Read();
   if (!status.ok()) return call->Finish(status);
   const auto answer = [reload](const Status& status) {
-    ToProto(status, reload->response()->mutable_status());
+    tensorflow::serving::StatusProto* const told = reload->response()->mutable_status();
+    told->set_error_code(static_cast<tensorflow::error::Code>(status.code));
+    told->set_error_message(status.message);
     reload->Finish(status);
   };
   status = models::CheckModelConfig(reload->request().config(), reloads.logs, &models);

@@ -17,8 +17,7 @@
 
 namespace colcast::rpc {
 
-// tensorflow.serving.PredictionService. Workers read the requests that run a model; Predict
-// messages never become protobuf objects.
+// tensorflow.serving.PredictionService, apart from the methods that run a model (wire_calls.h).
 
 inline constexpr char kPredictionService[] = "tensorflow.serving.PredictionService";
 

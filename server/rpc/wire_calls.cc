@@ -12,9 +12,13 @@
 #include "server/inference/run.h"
 #include "server/inference/servable.h"
 #include "server/rpc/messages.h"
+#include "server/rpc/services.h"
+#include "server/wire/bytes.h"
 #include "server/wire/example_request.h"
 #include "server/wire/infer.h"
+#include "server/wire/predict_response.h"
 #include "tensorflow_serving/apis/classification.pb.h"
+#include "tensorflow_serving/apis/inference.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
 
 namespace colcast::rpc {
@@ -28,6 +32,23 @@ using tensorflow::serving::MultiInferenceRequest;
 using tensorflow::serving::MultiInferenceResponse;
 using tensorflow::serving::RegressionRequest;
 using tensorflow::serving::RegressionResponse;
+
+// The messages of Classify, Regress or MultiInference.
+struct ExamplesMessages {
+  const char* api;      // the method, and the name for the metrics
+  const char* request;  // the message's name, for errors
+  // Parses the request without its examples; false if protobuf cannot.
+  bool (*parse)(const std::string& rest, MultiInferenceRequest* tasks);
+  Status (*write)(const MultiInferenceResponse& response, http2::Message* message);
+};
+
+// How a protocol represents Predict's request and answer.
+struct PredictMessages {
+  const char* service;
+  const char* api;  // the method, and the name for the metrics
+  Status (*decode)(const Bytes& message, DecodedRequest* request, size_t max_columns);
+  Status (*write)(const PredictResponse& response, const MakeBuffer& make);
+};
 
 template <typename Request>
 bool ParseOneTask(const std::string& rest, const char* method_name, MultiInferenceRequest* tasks) {
@@ -160,9 +181,7 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
   bool is_read_ = false;
 };
 
-}  // namespace
-
-const ExamplesMessages kExamplesMessages[3] = {
+constexpr ExamplesMessages kExamplesMessages[] = {
     {"Classify", "ClassificationRequest",
      [](const std::string& rest, MultiInferenceRequest* tasks) {
        return ParseOneTask<ClassificationRequest>(rest, inference::kClassifyMethodName, tasks);
@@ -182,11 +201,7 @@ const ExamplesMessages kExamplesMessages[3] = {
      }},
 };
 
-void SubmitExamples(const ExamplesMessages& messages, http2::Call* call, const Backend& backend) {
-  Submit<api::ExamplesCall, WireExamples>(messages, call, backend);
-}
-
-namespace {
+constexpr char kPredict[] = "Predict";  // requests to this API are logged
 
 // Larger messages are not decoded until a worker dequeues them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;
@@ -247,7 +262,7 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
   }
 
   bool messages(Bytes* request, Bytes* response) override {
-    return &messages_ == &kPredict && WireCodec::messages(request, response);
+    return messages_.api == kPredict && WireCodec::messages(request, response);
   }
 
  private:
@@ -271,13 +286,25 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
   std::unique_ptr<SpareRequests::Spare> decoded_;  // null until the request is decoded
 };
 
+constexpr PredictMessages kPredictMessages[] = {
+    {kPredictionService, kPredict, DecodePredictRequest, WritePredictResponse},
+    {kInferenceService, "ModelInfer", DecodeInferRequest, WriteInferResponse}};
+
 }  // namespace
 
-const PredictMessages kPredict = {"Predict", DecodePredictRequest, WritePredictResponse};
-const PredictMessages kModelInfer = {"ModelInfer", DecodeInferRequest, WriteInferResponse};
-
-void SubmitPredict(const PredictMessages& messages, http2::Call* call, const Backend& backend) {
-  Submit<api::PredictCall, WirePredict>(messages, call, backend);
+http2::Methods ModelCalls(const Backend& backend) {
+  Methods methods;
+  for (const ExamplesMessages& messages : kExamplesMessages) {
+    methods.emplace(PathOf(kPredictionService, messages.api), Method{[&](Call* call) {
+                      Submit<api::ExamplesCall, WireExamples>(messages, call, backend);
+                    }});
+  }
+  for (const PredictMessages& messages : kPredictMessages) {
+    methods.emplace(PathOf(messages.service, messages.api), Method{[&](Call* call) {
+                      Submit<api::PredictCall, WirePredict>(messages, call, backend);
+                    }});
+  }
+  return methods;
 }
 
 }  // namespace colcast::rpc

@@ -23,27 +23,6 @@ int NumberIn(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
-// As in https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md, for the answers
-// of proxies under load.
-StatusCode OfHttp(int status) {
-  const bool is_unavailable = status == 429 || (status >= 502 && status <= 504);
-  return is_unavailable ? StatusCode::kUnavailable : StatusCode::kUnknown;
-}
-
-// The mapping of gRPC's PROTOCOL-HTTP2.md, under "Errors".
-StatusCode OfHttp2(uint32_t error) {
-  switch (error) {
-    case NGHTTP2_REFUSED_STREAM:
-      return StatusCode::kUnavailable;
-    case NGHTTP2_CANCEL:
-      return StatusCode::kCancelled;
-    case NGHTTP2_ENHANCE_YOUR_CALM:
-      return StatusCode::kResourceExhausted;
-    default:
-      return StatusCode::kInternal;
-  }
-}
-
 }  // namespace
 
 void Answer::AddHeader(std::string_view name, std::string_view value) {
@@ -69,11 +48,14 @@ std::string_view Answer::message() const {
 Status Answer::StatusOf(uint32_t http2_error) const {
   if (http_status_ != 200 || !http2::IsGrpc(content_type_) || !grpc_status_) {
     if (http2_error != NGHTTP2_NO_ERROR) {
-      return Error(OfHttp2(http2_error), "the stream ended with HTTP/2 error ",
-                   nghttp2_http2_strerror(http2_error));
+      const bool is_refused = http2_error == NGHTTP2_REFUSED_STREAM;
+      return Error(is_refused ? StatusCode::kUnavailable : StatusCode::kInternal,
+                   "the stream ended with HTTP/2 error ", nghttp2_http2_strerror(http2_error));
     }
-    return Error(OfHttp(http_status_), "HTTP status ", http_status_, " and content type \"",
-                 content_type_, "\", without a grpc-status");
+    // The codes of an overloaded proxy.
+    const bool is_busy = http_status_ == 429 || (http_status_ >= 502 && http_status_ <= 504);
+    return Error(is_busy ? StatusCode::kUnavailable : StatusCode::kUnknown, "HTTP status ",
+                 http_status_, " and content type \"", content_type_, "\", without a grpc-status");
   }
   if (*grpc_status_ < 0 || *grpc_status_ >= kNumStatusCodes) {
     return Error(StatusCode::kUnknown, "unknown grpc-status: ", grpc_message_);

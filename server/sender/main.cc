@@ -1,9 +1,11 @@
 // colcast_sender: reads a job from standard input, connects, prints "ready", waits until its input
-// is closed, sends all calls, and writes the outcome. All numbers are 64-bit little-endian.
+// is closed, sends all calls, and writes the outcome. Numbers are 64-bit little-endian; a text
+// follows its size.
 //
-// Job: the number of requests; the size and the bytes of each; the number of calls; `due` and
-// `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers; the call, the
-// size and the bytes of each; to its end, `first_error`.
+// Job: the texts `target` and `method` and those of Tls; the numbers `connections`, `timeout` and
+// `keep_every`; the number of requests, and each as a text; the number of calls, and `due` and
+// `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers; the call and
+// the text of each; to its end, `first_error`.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,14 +13,10 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "server/base/status.h"
 #include "server/sender/sender.h"
@@ -26,55 +24,43 @@
 namespace colcast::sender {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: colcast_sender --target=HOST:PORT --method=/package.Service/Method [--connections=8]\n"
-    "    [--timeout=SECONDS] [--keep_every=N] [--tls_server_name=NAME\n"
-    "    [--tls_root_certificates=PEM] [--tls_private_key=PEM --tls_certificate_chain=PEM]] < JOB";
-
-using Flags = std::map<std::string, std::string, std::less<>>;
-
-bool ParseFlags(int argc, char** argv, Flags* flags) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const size_t equals = std::min(argument.find('='), argument.size());
-    const auto flag = flags->find(argument.substr(0, equals));
-    if (flag == flags->end() || equals == argument.size()) return false;
-    flag->second = argument.substr(equals + 1);
-  }
-  return true;
-}
+// All are empty for no encryption.
+struct Tls {
+  std::string server_name;        // the name in the server's certificate: a host or an address
+  std::string root_certificates;  // path of a PEM file; empty for the system's certificates
+  // Paths of PEM files; both are empty to send no certificate.
+  std::string private_key;
+  std::string certificate_chain;
+};
 
 int Fail(const std::string& message) {
   std::fprintf(stderr, "colcast_sender: %s\n", message.c_str());
   return 1;
 }
 
-// Returns INVALID_ARGUMENT with the path of the file if one cannot be used. Without the flag
-// --tls_root_certificates, the system's certificates are used.
-Status UseTls(const Flags& flags, SSL_CTX* context) {
+// Returns INVALID_ARGUMENT with the path of the file if one cannot be used.
+Status UseTls(const Tls& tls, SSL_CTX* context) {
   constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_alpn_protos(context, kHttp2, sizeof(kHttp2));
   X509_VERIFY_PARAM* const expected = SSL_CTX_get0_param(context);
-  const std::string& name = flags.at("--tls_server_name");
-  if (X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) == 0) {
-    X509_VERIFY_PARAM_set1_host(expected, name.c_str(), 0);
+  if (X509_VERIFY_PARAM_set1_ip_asc(expected, tls.server_name.c_str()) == 0) {
+    X509_VERIFY_PARAM_set1_host(expected, tls.server_name.c_str(), 0);
   }
-  if (flags.at("--tls_root_certificates").empty()) SSL_CTX_set_default_verify_paths(context);
+  if (tls.root_certificates.empty()) SSL_CTX_set_default_verify_paths(context);
   Status status;
-  const auto use = [&](const char* flag, auto&& load) {
-    const std::string& path = flags.at(flag);
+  const auto use = [&status](const std::string& path, auto&& load) {
     ERR_clear_error();
     if (path.empty() || !status.ok() || load(path.c_str()) == 1) return;
     const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
     status = InvalidArgument(path, ": ", reason == nullptr ? "not usable" : reason);
   };
-  use("--tls_root_certificates",
+  use(tls.root_certificates,
       [&](const char* path) { return SSL_CTX_load_verify_file(context, path); });
-  use("--tls_certificate_chain",
+  use(tls.certificate_chain,
       [&](const char* path) { return SSL_CTX_use_certificate_chain_file(context, path); });
-  use("--tls_private_key", [&](const char* path) {
+  use(tls.private_key, [&](const char* path) {
     return SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM);
   });
   return status;
@@ -101,26 +87,33 @@ bool Read(T* values, size_t count) {
   return std::fread(values, sizeof(T), count, stdin) == count;
 }
 
-Status ReadJob(Job* job) {
-  constexpr uint64_t kMost = INT32_MAX;  // of everything; protobuf's own limit of a message
-  uint64_t number = 0;
-  const auto read = [&number] { return Read(&number, 1) && number <= kMost; };
-  const Status wrong = InvalidArgument("the job is incomplete or wrong");
-  if (!read()) return wrong;
-  job->requests.resize(number);
-  for (std::string& request : job->requests) {
-    if (!read()) return wrong;
-    request.resize(number);
-    if (!Read(request.data(), number)) return wrong;
+// Returns false if the input ends too early or a number is too large.
+bool Read(uint64_t* number) { return Read(number, 1) && *number <= INT32_MAX; }
+bool Read(std::string* text) {
+  uint64_t size = 0;
+  if (!Read(&size)) return false;
+  text->resize(size);
+  return Read(text->data(), size);
+}
+
+bool ReadJob(Options* options, Tls* tls, Job* job) {
+  uint64_t timeout = 0, count = 0;
+  if (!(Read(&options->target) && Read(&options->method) && Read(&tls->server_name) &&
+        Read(&tls->root_certificates) && Read(&tls->private_key) && Read(&tls->certificate_chain) &&
+        Read(&options->connections) && Read(&timeout) && Read(&options->keep_every) &&
+        Read(&count))) {
+    return false;
   }
-  if (!read()) return wrong;
-  job->calls.resize(number);
-  const auto is_right = [job](const Job::Call& call) {
-    return call.request < job->requests.size();
-  };
-  const bool is_read = Read(job->calls.data(), number);
-  return is_read && std::all_of(job->calls.begin(), job->calls.end(), is_right) ? OkStatus()
-                                                                                : wrong;
+  options->timeout = std::chrono::milliseconds(timeout);
+  job->requests.resize(count);
+  for (std::string& request : job->requests) {
+    if (!Read(&request)) return false;
+  }
+  if (!Read(&count)) return false;
+  job->calls.resize(count);
+  return options->connections > 0 && Read(job->calls.data(), count) &&
+         std::all_of(job->calls.begin(), job->calls.end(),
+                     [job](const Job::Call& call) { return call.request < job->requests.size(); });
 }
 
 template <typename T>
@@ -141,35 +134,19 @@ void WriteOutcome(const Outcome& outcome) {
   Write(outcome.first_error.data(), outcome.first_error.size());
 }
 
-int Main(int argc, char** argv) {
-  Flags flags = {{"--target", ""},
-                 {"--method", ""},
-                 {"--connections", "8"},
-                 {"--timeout", "10"},
-                 {"--keep_every", "0"},
-                 {"--tls_server_name", ""},
-                 {"--tls_root_certificates", ""},
-                 {"--tls_private_key", ""},
-                 {"--tls_certificate_chain", ""}};
-  if (!ParseFlags(argc, argv, &flags)) return Fail(kUsage);
+int Main() {
   Options options;
-  options.target = flags["--target"];
-  options.method = flags["--method"];
-  options.connections = std::strtoul(flags["--connections"].c_str(), nullptr, 10);
-  options.keep_every = std::strtoul(flags["--keep_every"].c_str(), nullptr, 10);
-  options.timeout =
-      std::chrono::milliseconds(std::lround(1000 * std::atof(flags["--timeout"].c_str())));
-  if (options.connections == 0 || options.timeout.count() <= 0) return Fail(kUsage);
-  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> tls(SSL_CTX_new(TLS_client_method()),
-                                                         SSL_CTX_free);
-  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(nullptr, freeaddrinfo);
+  Tls tls;
   Job job;
+  if (!ReadJob(&options, &tls, &job)) return Fail("the job is incomplete or wrong");
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
+                                                             SSL_CTX_free);
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(nullptr, freeaddrinfo);
   Status status = Resolve(options.target, &addresses);
-  if (status.ok() && !flags["--tls_server_name"].empty()) {
-    options.tls = tls.get();
-    status = UseTls(flags, options.tls);
+  if (status.ok() && !tls.server_name.empty()) {
+    options.tls = context.get();
+    status = UseTls(tls, options.tls);
   }
-  if (status.ok()) status = ReadJob(&job);
   if (!status.ok()) return Fail(status.message);
   for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
     options.addresses.push_back(each);
@@ -187,4 +164,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace colcast::sender
 
-int main(int argc, char** argv) { return colcast::sender::Main(argc, argv); }
+int main() { return colcast::sender::Main(); }

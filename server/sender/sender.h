@@ -41,10 +41,10 @@ struct Options {
   std::string target;                      // HOST:PORT
   std::vector<const addrinfo*> addresses;  // of the target; connections use them in turn
   std::string method;                      // "/package.Service/Method"
-  size_t connections = 8;
-  std::chrono::milliseconds timeout{10'000};  // of a call, measured from its sending
-  size_t keep_every = 0;                      // keeps the answer of every Nth call; 0 keeps none
-  SSL_CTX* tls = nullptr;                     // null for no encryption
+  uint64_t connections = 0;
+  std::chrono::milliseconds timeout{};  // of a call, measured from its sending
+  uint64_t keep_every = 0;              // keeps the answer of every Nth call; 0 keeps none
+  SSL_CTX* tls = nullptr;               // null for no encryption
 };
 
 // The times of a call, in seconds since the run began.

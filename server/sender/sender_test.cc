@@ -79,8 +79,6 @@ TEST(AnswerTest, OtherAnswersThanGrpcAreErrors) {
 
 TEST(AnswerTest, AResetWithoutAStatusIsTheError) {
   for (const auto& [error, code] : {std::pair(NGHTTP2_REFUSED_STREAM, StatusCode::kUnavailable),
-                                    {NGHTTP2_CANCEL, StatusCode::kCancelled},
-                                    {NGHTTP2_ENHANCE_YOUR_CALM, StatusCode::kResourceExhausted},
                                     {NGHTTP2_PROTOCOL_ERROR, StatusCode::kInternal}}) {
     EXPECT_EQ(AnswerOf({{":status", "200"}, {"content-type", "application/grpc"}}, Framed("a"))
                   .StatusOf(error)

@@ -23,8 +23,6 @@ std::string ToKeyValue(const Attribute& attribute) {
   StringWriter of_value(&value), of_pair(&pair);
   if (const auto* text = std::get_if<std::string>(&attribute.second)) {
     of_value.Field(1, *text);
-  } else if (const auto* flag = std::get_if<bool>(&attribute.second)) {
-    of_value.Number(2, *flag ? 1 : 0);
   } else {
     of_value.Number(3, static_cast<uint64_t>(std::get<int64_t>(attribute.second)));
   }

@@ -24,7 +24,7 @@ namespace colcast::tracing {
 
 enum class SpanKind { kInternal = 1, kServer = 2 };  // OTLP's numbers
 
-using Attribute = std::pair<const char*, std::variant<int64_t, bool, std::string>>;
+using Attribute = std::pair<const char*, std::variant<int64_t, std::string>>;
 
 // A span that waits for export.
 struct Span {

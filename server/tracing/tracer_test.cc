@@ -1,10 +1,11 @@
 #include "server/tracing/tracer.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <string>
+#include <vector>
 
+// tests/server/test_tracing.py tests the spans of requests.
 namespace colcast::tracing {
 namespace {
 
@@ -46,10 +47,6 @@ TEST(TraceContextTest, RefusesEverythingElse) {
   EXPECT_FALSE(ParseTraceparent("00-" + kTrace + "-" + std::string(16, '0') + "-01"));
 }
 
-using std::chrono::hours;
-using std::chrono::microseconds;
-using testing::ElementsAre;
-
 constexpr char kSampled[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 constexpr char kNotSampled[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
@@ -77,74 +74,6 @@ TEST(TracerTest, DrawsAboutTheRatio) {
   for (int i = 0; i < 10'000; ++i) sampled += tracer.Start("") != nullptr;
   EXPECT_GT(sampled, 2'000);
   EXPECT_LT(sampled, 3'000);
-}
-
-// The spans of one request, in the order in which they were made.
-std::vector<Span> SpansOf(metrics::CallRecord record, Tracer::Time received, bool with_stage) {
-  std::vector<Span> spans;
-  {
-    Tracer tracer(WithRatio(0), {100, 100, hours(1)}, [&](const std::vector<Span>& sent) {
-      spans = sent;
-      return OkStatus();
-    });
-    const auto trace = tracer.Start(kSampled);
-    if (with_stage) {
-      trace->OnStage({"user", received + microseconds(30), received + microseconds(40), 3, 2});
-    }
-    record.received = received;
-    tracer.Finish(*trace, record);
-  }
-  return spans;
-}
-
-TEST(TracerTest, TheSpansOfARequestThatRan) {
-  const Tracer::Time received = std::chrono::steady_clock::now();
-  metrics::CallRecord record;
-  record.api = "Predict";
-  record.entrypoint = "GRPC";
-  record.model_name = "movies";
-  record.latency = microseconds(100);
-  record.queue_wait = microseconds(10);
-  record.run_start = received + microseconds(20);
-  record.runtime = microseconds(60);
-  record.requests_in_run = 4;
-  const std::vector<Span> spans = SpansOf(record, received, true);
-  std::vector<std::string> names;
-  std::map<std::string, Span> by_name;
-  for (const Span& span : spans) {
-    names.push_back(span.name);
-    by_name[span.name] = span;
-    EXPECT_LE(span.start, span.end) << span.name;
-    EXPECT_EQ(span.trace_id, spans[0].trace_id);
-  }
-  EXPECT_THAT(names, ElementsAre("tensorflow.serving.PredictionService/Predict", "queued",
-                                 "planned", "run", "stage user", "sent"));
-  EXPECT_EQ(spans[0].parent_id, "\xb7\xad\x6b\x71\x69\x20\x33\x31");
-  EXPECT_EQ(spans[0].end - spans[0].start, 100'000);
-  for (const char* name : {"queued", "planned", "run", "sent"}) {
-    EXPECT_EQ(by_name[name].parent_id, spans[0].id) << name;
-  }
-  EXPECT_EQ(by_name["stage user"].parent_id, by_name["run"].id);
-  EXPECT_EQ(by_name["queued"].end, by_name["planned"].start);
-  EXPECT_EQ(by_name["planned"].end, by_name["run"].start);
-  EXPECT_EQ(by_name["run"].end, by_name["sent"].start);
-  EXPECT_EQ(by_name["sent"].end, spans[0].end);
-  EXPECT_EQ(std::get<int64_t>(by_name["run"].attributes[0].second), 4);
-  EXPECT_STREQ(by_name["stage user"].attributes[2].first, "colcast.misses");
-  EXPECT_EQ(std::get<int64_t>(by_name["stage user"].attributes[2].second), 1);
-}
-
-TEST(TracerTest, ARequestThatNeverRanHasWaitedOnly) {
-  metrics::CallRecord record;
-  record.api = "Predict";
-  record.entrypoint = "REST";
-  record.code = StatusCode::kNotFound;
-  record.latency = microseconds(100);
-  const std::vector<Span> spans = SpansOf(record, std::chrono::steady_clock::now(), false);
-  ASSERT_EQ(spans.size(), 2u);
-  EXPECT_TRUE(spans[0].failed);
-  EXPECT_EQ(spans[0].name, "POST Predict");
-  EXPECT_EQ(spans[1].name, "queued");
 }
 
 }  // namespace

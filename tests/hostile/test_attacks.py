@@ -17,7 +17,6 @@ from colcast.server import ServerProcess
 from tensorflow_serving.apis import get_model_status_pb2, predict_pb2
 
 from .. import models
-from ..server.servers import one_port_server
 from ..waiting import wait_until
 from . import http2
 from .conftest import bytes_method, serving_nothing
@@ -122,12 +121,12 @@ BEGUN = http2.frame(http2.HEADERS, http2.END_HEADERS, 1, http2.request_headers()
 @pytest.mark.parametrize(
     "said", [b"P", b"PRI", http2.PREFACE[:5], http2.PREFACE + SETTINGS + BEGUN]
 )
-def test_clients_that_hang_up_immediately_leave_nothing_behind(one_port, said):
-    before = open_files(one_port)
+def test_clients_that_hang_up_immediately_leave_nothing_behind(nothing, said):
+    before = open_files(nothing)
     for _ in range(100):
-        with socket.create_connection(address_of(one_port.target)) as connection:
+        with socket.create_connection(address_of(nothing.target)) as connection:
             connection.sendall(said)
-    wait_until(lambda: open_files(one_port) <= before)
+    wait_until(lambda: open_files(nothing) <= before)
 
 
 IDLE_FRAMES = {
@@ -220,12 +219,10 @@ def made_to_be_reset(stream: int) -> bytes:
     return begun(stream) + http2.frame(http2.WINDOW_UPDATE, 0, stream, bytes(4))
 
 
-@pytest.fixture(name="one_port", scope="module")
-def serve_one_port(tmp_path_factory) -> Iterator[ServerProcess]:
-    """A server without models that has gRPC and REST on one port."""
-    file = tmp_path_factory.mktemp("nothing") / "config.txt"
-    file.write_text("model_config_list {}")
-    with one_port_server(flags=[f"--model_config_file={file}"]) as process:
+@pytest.fixture(name="nothing", scope="module")
+def serve_nothing(tmp_path_factory) -> Iterator[ServerProcess]:
+    """A server without models."""
+    with serving_nothing(tmp_path_factory.mktemp("nothing")) as process:
         yield process
 
 
@@ -243,21 +240,21 @@ def answer_to(server: ServerProcess, headers: bytes, after: bytes = b"") -> byte
 
 
 @pytest.mark.parametrize("more", [{"content_type": "application/grpcx"}, {":method": "PUT"}])
-def test_requests_that_are_not_grpc_are_refused_with_an_http_status(one_port, more):
-    assert len(answer_to(one_port, http2.request_headers(HEALTH, **more))) < 8  # only :status
+def test_requests_that_are_not_grpc_are_refused_with_an_http_status(nothing, more):
+    assert len(answer_to(nothing, http2.request_headers(HEALTH, **more))) < 8  # only :status
 
 
-def test_a_trailer_sets_no_deadline(one_port):
+def test_a_trailer_sets_no_deadline(nothing):
     trailer = http2.literal("grpc-timeout", "0m")
     message = http2.frame(http2.DATA, 0, 1, EMPTY)
     flags = http2.END_HEADERS | http2.END_STREAM
     with_trailer = message + http2.frame(http2.HEADERS, flags, 1, trailer)
     plain = http2.frame(http2.DATA, http2.END_STREAM, 1, EMPTY)
-    assert answer_to(one_port, CHECK, with_trailer) == answer_to(one_port, CHECK, plain)
+    assert answer_to(nothing, CHECK, with_trailer) == answer_to(nothing, CHECK, plain)
 
 
-def test_streams_made_to_be_reset_are_cut_off(one_port):
-    with http2.connect(one_port.target) as connection:
+def test_streams_made_to_be_reset_are_cut_off(nothing):
+    with http2.connect(nothing.target) as connection:
         blocks = (
             b"".join(made_to_be_reset(stream) for stream in range(first, first + 200, 2))
             for first in itertools.count(1, 200)
@@ -312,10 +309,10 @@ def test_when_descriptors_run_out_connections_without_a_call_are_closed_and_othe
         wait_until(lambda: "run short: closed the" in server.log())
 
 
-def test_a_stream_that_waits_is_not_held_by_its_own_windows(one_port):
+def test_a_stream_that_waits_is_not_held_by_its_own_windows(nothing):
     """Each call allows some window updates and pings, so these are not abuse."""
     update = http2.frame(http2.WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))
-    with http2.connect(one_port.target) as connection:
+    with http2.connect(nothing.target) as connection:
         connection.sendall(
             b"".join(
                 update * 5

@@ -1,10 +1,8 @@
 """TF Serving's stubs, and servers that all tests share."""
 
 import re
-import socket
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from colcast.loadtest.measure.meters import publishing
-from colcast.server import ServerFailedError, ServerProcess, find_executable
+from colcast.server import ServerProcess, find_executable
 from google.protobuf import text_format
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
@@ -189,21 +187,3 @@ class Servers:
             server = ServerProcess(flags=[*publishing(self.folder), *files, *FAST, *flags])
             self._served[flags] = self.running.enter_context(server), {}
         return self._served[flags]
-
-
-@contextmanager
-def one_port_server(*arguments: Any, flags: Sequence[str] = ()) -> Iterator[ServerProcess]:
-    """Starts a server that has gRPC and REST on one port; yields it."""
-    with ExitStack() as running:
-        server = None
-        while server is None:
-            with socket.socket() as finder:
-                finder.bind(("127.0.0.1", 0))
-                port = finder.getsockname()[1]
-            ports = [f"--port={port}", f"--rest_api_port={port}"]
-            try:
-                server = running.enter_context(ServerProcess(*arguments, flags=[*ports, *flags]))
-            except ServerFailedError as error:
-                if f"127.0.0.1:{port}" not in str(error).splitlines()[-1]:
-                    raise  # otherwise, another process has taken the port
-        yield server

@@ -20,7 +20,6 @@ from .. import models
 from ..hostile import http2
 from ..models.impure import Gate
 from .inference_client import InferenceClient
-from .servers import one_port_server
 from .test_ports import STATUS, socket_to
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -101,8 +100,8 @@ def test_requests_during_the_drain_are_all_answered_and_the_exit_is_clean(
     ranker_base_path, connect, ranker_inputs
 ):
     """Watches and silent clients do not prevent the server from stopping."""
-    flags = ["--drain_seconds=4"]  # long enough for a call on a busy machine
-    with one_port_server("ranker", ranker_base_path, flags=flags) as server:
+    flags = ["--drain_seconds=4", "--rest_api_port=-1"]  # long enough for a call on a busy machine
+    with ServerProcess("ranker", ranker_base_path, flags) as server:
         stubs = connect(server.target, own_connection=True)
         request = stubs.request(ranker_inputs)
         codes = []

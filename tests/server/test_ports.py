@@ -1,9 +1,8 @@
-"""TLS with a throw-away authority, gRPC and REST on one port, and Unix sockets."""
+"""TLS with a throw-away authority, and Unix sockets."""
 
 import contextlib
 import errno
 import http.client
-import json
 import socket
 import ssl
 import subprocess
@@ -20,7 +19,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import prediction_service_pb2_grpc
 
 from ..waiting import wait_until
-from .servers import Stubs, one_port_server
+from .servers import Stubs
 from .tls import Authority, Identity, config_flag, replace
 
 STATUS = "/v1/models/ranker"
@@ -43,9 +42,8 @@ def identity(authority):
 
 @pytest.fixture(scope="module", name="tls_server")
 def _tls_server(tmp_path_factory, ranker_base_path, identity) -> Iterator[ServerProcess]:
-    """A server that has TLS, and gRPC and REST on one port."""
     flag = config_flag(tmp_path_factory.mktemp("config") / "tls.cfg", identity)
-    with one_port_server("ranker", ranker_base_path, flags=[flag]) as server:
+    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
         yield server
 
 
@@ -53,15 +51,8 @@ def _tls_server(tmp_path_factory, ranker_base_path, identity) -> Iterator[Server
 def mutual_tls_server(tmp_path_factory, ranker_base_path, identity, authority):
     path = tmp_path_factory.mktemp("config") / "mtls.cfg"
     flag = config_flag(path, identity, custom_ca=authority.root.read_text(), client_verify=True)
-    flags = [flag, "--rest_api_port=-1"]
-    with ServerProcess("ranker", ranker_base_path, flags) as server:
+    with ServerProcess("ranker", ranker_base_path, [flag, "--rest_api_port=-1"]) as server:
         server.tls_config = path
-        yield server
-
-
-@pytest.fixture(scope="module")
-def one_port(ranker_base_path):
-    with one_port_server("ranker", ranker_base_path) as server:
         yield server
 
 
@@ -174,16 +165,16 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     _, session, code = resumed(server, old, None)
     assert code == 200
     replace(path, "server_key: 'none'")
-    refused = "so the old ones stay in use"  # once for gRPC and once for HTTP
-    wait_until(lambda: server.log().count(refused) == 2)
+    refused = "so the old ones stay in use"
+    wait_until(lambda: server.log().count(refused) == 1)
     for year, said in ((2020, "has expired"), (2099, "is not valid before")):
         unusable = authority.issue(str(year), year=year)
         config_flag(path, unusable, custom_ca=authority.root.read_text(), client_verify=True)
-        wait_until(lambda said=said: server.log().count(said) == 2)
+        wait_until(lambda said=said: server.log().count(said) == 1)
         lines = [line for line in server.log().splitlines() if said in line]
         assert all(" WARNING " in line and refused in line for line in lines)
     page = get(server, "/metrics", authority.root, web).read().decode()
-    assert "\n:colcast:refused_certificates_total 6\n" in page
+    assert "\n:colcast:refused_certificates_total 3\n" in page
     assert get(server, STATUS, authority.root, web).status == 200
     config_flag(path, theirs, custom_ca=stranger.root.read_text(), client_verify=True)
     wait_until(lambda: renewed in server.log())
@@ -193,7 +184,7 @@ def test_renewed_certificates_are_used_and_wrong_ones_are_not(
     with pytest.raises((ssl.SSLError, ConnectionError)):
         resumed(server, old, session)
     replace(path, before)
-    wait_until(lambda: server.log().count(renewed) >= 2)
+    wait_until(lambda: server.log().count(renewed) == 2)
 
 
 HINT = b'{ "error": "this port speaks TLS, but the request is plain HTTP: use https" }'
@@ -269,9 +260,9 @@ def test_plain_text_within_tls_handshakes_is_not_answered_in_clear(tls_server, a
     assert HINT not in answer
 
 
-def test_with_tls_the_handshake_says_which_protocol_it_is(tls_server, authority):
+def test_rest_speaks_http1_whatever_a_client_offers(tls_server, authority):
     context = ssl.create_default_context(cafile=authority.root)
-    for protocols in ([], ["http/1.1"], ["http/1.0"]):
+    for protocols in ([], ["http/1.1"], ["h2", "http/1.1"]):
         if protocols:
             context.set_alpn_protocols(protocols)
         connection = http.client.HTTPSConnection(
@@ -280,37 +271,6 @@ def test_with_tls_the_handshake_says_which_protocol_it_is(tls_server, authority)
         with contextlib.closing(connection):
             connection.request("GET", STATUS)
             assert connection.getresponse().status == 200
-    context.set_alpn_protocols(["http/1.1", "h2"])
-    with context.wrap_socket(socket_to(tls_server), server_hostname="localhost") as both:
-        assert both.selected_alpn_protocol() == "h2"
-
-
-def test_both_are_answered_on_one_port(one_port, ranker_inputs):
-    assert one_port.target == one_port.rest_target
-    score = Stubs(one_port.target).predict(ranker_inputs)["score"]
-    connection = http.client.HTTPConnection(one_port.rest_target, timeout=60)
-    with contextlib.closing(connection):
-        for _ in range(2):
-            body = json.dumps({"inputs": ranker_inputs})
-            connection.request("POST", f"{STATUS}:predict", body)
-            outputs = json.load(connection.getresponse())["outputs"]
-            np.testing.assert_allclose(outputs["score"], score, rtol=1e-6)
-
-
-@pytest.mark.parametrize(("method", "first"), [("GET", 1), ("PUT", 1), ("PRX", 2), ("PRINT", 3)])
-def test_http1_is_known_from_its_first_bytes_however_they_come(one_port, method, first):
-    request = f"{method} {STATUS} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
-    answer = answer_to(one_port, request[:first], request[first:])
-    assert answer.startswith(b"HTTP/1.1 ")
-    assert answer.count(b"HTTP/1.1 ") == 1
-
-
-def test_http2_is_known_from_its_first_bytes_however_they_come(one_port):
-    with socket_to(one_port) as connection:
-        for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0":
-            connection.sendall(bytes([byte]))
-        header = connection.recv(9, socket.MSG_WAITALL)
-    assert header[3:5] == b"\4\0"  # a SETTINGS frame
 
 
 def test_a_socket_that_was_left_is_replaced_and_answers_beside_the_port(
