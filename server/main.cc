@@ -105,6 +105,21 @@ Status CheckLoad(const ServerOptions& options) {
   return loader.LoadAndDiscard(options.load_check.directory);
 }
 
+// Says what a stopping server waits for, from its destruction on.
+class Ending {
+ public:
+  explicit Ending(const char* what) : what_(what) {}
+  ~Ending() { last_ = what_; }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+  static const char* last() { return last_; }
+
+ private:
+  const char* const what_;
+  inline static std::atomic<const char*> last_{"a model is still running"};
+};
+
 Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   if (!options.load_check.directory.empty()) return CheckLoad(options);
   if (options.load_check.enabled) {
@@ -118,15 +133,20 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
+  const Ending of_logs("request logs are still being written");
   items::ItemTables item_tables(options.item_tables, StopWasAsked);
+  const Ending of_item_tables("an item table is still being read");
   options.models.loader.item_tables = &item_tables;
   models::ModelManager models(options.models, engine.get());
+  const Ending of_models("a version is still being loaded or unloaded");
   std::unique_ptr<tracing::Tracer> tracer;
+  const Ending of_traces("spans are still being sent");
   if (options.tracing) tracer = std::make_unique<tracing::Tracer>(*options.tracing);
   net::Poller poller(options.grpc.max_unread_response_bytes, options.max_rest_bytes);
   net::Standby standby(&poller);
   options.workers.events = &poller;
   scheduling::WorkerPool workers(options.workers);
+  const Ending of_workers("a model is still running");
   scheduling::WorkerPool readers(api::ReaderOptions());
   std::atomic<bool> ready{false};
   const Backend backend{&models,
@@ -185,7 +205,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
     std::this_thread::sleep_for(options.drain);
   }
   const auto deadline = std::chrono::steady_clock::now() + options.drain_timeout;
-  EndShortlyAfter(deadline);
+  EndShortlyAfter(deadline, Ending::last);
   server->Shutdown(deadline);
   if (http) http->Shutdown(deadline);
   return loaded;

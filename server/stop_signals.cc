@@ -69,14 +69,13 @@ void EndAtNext(const sigset_t& signals) {
   });
 }
 
-void EndShortlyAfter(std::chrono::steady_clock::time_point deadline) {
-  RunAside("the end of the drain", [deadline] {
+void EndShortlyAfter(std::chrono::steady_clock::time_point deadline, const char* (*running)()) {
+  RunAside("the end of the drain", [deadline, running] {
     // Leaves time for calls that were cut off at the deadline to end.
     constexpr std::chrono::seconds kMoment{2};
     std::this_thread::sleep_until(deadline + kMoment);
-    LogWarning(
-        "stopping: a model is still running, or its files are still being read, after "
-        "--drain_timeout_seconds; exiting without waiting for the end");
+    LogWarning(std::string("stopping: ") + running() +
+               " after --drain_timeout_seconds; exiting without waiting for the end");
     FlushLog();
     std::_Exit(EXIT_FAILURE);
   });

@@ -161,7 +161,7 @@ def test_incomplete_requests_end_with_the_drain(ranker_base_path):
         assert "gRPC: cut off unfinished calls" in server.log()
 
 
-def test_a_model_that_still_runs_at_the_end_is_told_and_the_status_is_1(
+def test_a_model_that_still_runs_at_the_end_is_named_and_the_status_is_1(
     tmp_path, connect, wait_until
 ):
     models.build("gated", tmp_path / "gated" / "1")
@@ -172,7 +172,7 @@ def test_a_model_that_still_runs_at_the_end_is_told_and_the_status_is_1(
         call = stubs.prediction.Predict.future(request, timeout=120)
         wait_until(gate.is_reached)
         assert server.stop() == 1
-        assert "stopping: a model is still running, or its files are" in server.log()
+        assert "stopping: a model is still running after --drain_timeout_seconds" in server.log()
         assert call.code() == grpc.StatusCode.UNAVAILABLE
 
 
