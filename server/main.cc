@@ -105,7 +105,8 @@ Status CheckLoad(const ServerOptions& options) {
   return loader.LoadAndDiscard(options.load_check.directory);
 }
 
-// Says what a stopping server waits for, from its destruction on.
+// Names what a stopping server waits for: last() returns the text of the object that was destroyed
+// last. Declare one after each object whose destructor may wait.
 class Ending {
  public:
   explicit Ending(const char* what) : what_(what) {}

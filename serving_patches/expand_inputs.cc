@@ -88,7 +88,7 @@ bool IsDeclared(const tensorflow::SignatureDef& signature, const std::string& al
 
 // Whether some inputs are named and declared like the parts of a sparse or ragged tensor NAME that
 // tf.saved_model.save makes: NAME, NAME_1 and NAME_2 are its indices, values and shape, or NAME and
-// NAME_1 its values and row splits. The graph is not at hand here.
+// NAME_1 its values and row splits. The graph is not available here.
 bool TakesSparseParts(const tensorflow::SignatureDef& signature) {
   using tensorflow::DT_INT32;
   using tensorflow::DT_INT64;

@@ -211,7 +211,7 @@ TEST_F(CallTest, ADroppedCallReturnsTheReason) {
   EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
 }
 
-TEST_F(CallTest, ACallOfAHostWithUnreadAnswersIsRefused) {
+TEST_F(CallTest, ACallIsRefusedIfItsHostDoesNotReadAnswers) {
   auto codec = Predict("m");
   codec->reads = ResourceExhausted("answers are not read");
   EXPECT_EQ(Answer<PredictCall>(std::move(codec)).status.message, "answers are not read");

@@ -74,7 +74,7 @@ TEST_F(AvailableMemoryTest, UnreadableLimitsAreIgnored) {
   EXPECT_EQ(Available(), std::numeric_limits<int64_t>::max());
 }
 
-TEST_F(AvailableMemoryTest, AGroupOfVersion2LimitsLessItsDroppablePages) {
+TEST_F(AvailableMemoryTest, AVersion2GroupsLimitDoesNotCountPageCache) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/server/memory.max", "1000\n");
   Write("sys/fs/cgroup/pod/server/memory.current", "700\n");
@@ -82,7 +82,7 @@ TEST_F(AvailableMemoryTest, AGroupOfVersion2LimitsLessItsDroppablePages) {
   EXPECT_EQ(Available(), 500);
 }
 
-TEST_F(AvailableMemoryTest, AGroupAboveLimitsTooAndMaxDoesNot) {
+TEST_F(AvailableMemoryTest, AParentGroupAlsoLimitsAndMaxIsNoLimit) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/memory.max", "900\n");
   Write("sys/fs/cgroup/pod/memory.current", "100\n");

@@ -36,7 +36,7 @@ std::string Ints(const std::vector<uint64_t>& values) {
   return Proto(DT_INT64, values.size(), BytesField(10, Varints(values)));
 }
 
-TEST(InputTest, ATensorIsFilledAgainIfItFitsAndNobodySharesIt) {
+TEST(InputTest, ATensorIsReusedIfItFitsAndIsNotShared) {
   Tensor tensor;
   ASSERT_TRUE(Build(Ints({7}), TensorShape({3}), &tensor).ok());
   EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(7, 7, 7));  // one row is repeated

@@ -156,7 +156,7 @@ double BytesOfStrings(const Input& column, int64_t first, int64_t count) {
   return VisitStrings(column.column(), column.count(), &size).ok() ? size.bytes() : 0;
 }
 
-// Bytes of a block's strings, besides the tstring objects.
+// Bytes of the text in a block's strings, excluding the tstring objects.
 double StringBytes(const RowBlock& block, absl::Span<const int64_t> to, PadWith pad) {
   const Input& column = *block.column;
   const int64_t own = InnerElements(column.dims());

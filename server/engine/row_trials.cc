@@ -27,10 +27,10 @@ using tensorflow::FunctionDef;
 using tensorflow::NodeDef;
 using tensorflow::Tensor;
 
-constexpr size_t kMaxResults = 1000;  // clients choose which inputs have one row
+constexpr size_t kMaxResults = 1000;  // bounded, because clients choose the one-row inputs
 
 // Zeros, or strings that read as zero, with `rows` rows if the input is batched and 1 for other
-// unknown dimensions. Nothing for an input of unknown dtype.
+// unknown dimensions. Returns nullopt for a dtype that has no zero, or an unknown one.
 std::optional<Tensor> MadeUp(const DeclaredInput& input, int64_t rows) {
   const bool is_string = input.dtype == tensorflow::DT_STRING;
   if (!is_string && !tensorflow::DataTypeCanUseMemcpy(input.dtype)) return std::nullopt;
@@ -114,7 +114,8 @@ class PartsWalk {
     }
   }
 
-  // `open` names nodes or a function's arguments.
+  // Whether a value is used as part of a sparse or ragged tensor. `open` names the nodes, or the
+  // function's arguments, from which to start.
   bool Reaches(const GraphView& view, std::vector<std::string> open) {
     std::set<std::string> seen;
     while (!open.empty()) {

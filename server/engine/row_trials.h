@@ -37,10 +37,10 @@ class RowTrials {
   mutable std::map<Case, bool> results_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Whether an input is, unchanged but for its dtype and trailing shape, the indices, shape, row
-// splits or segment ids of an op, in the graph or in a function that it calls; or whether its rows
-// are sliced, as differences of row splits are computed. Values alone do not count: a model may
-// make a sparse tensor of a dense column.
+// Whether an op, in the graph or in a function that it calls, uses an input as indices, shape, row
+// splits or segment ids, or slices an input's rows, which is how differences of row splits are
+// computed. The input may be cast or reshaped first, as long as it keeps its rows. An input that is
+// only used as a sparse tensor's values does not count, because it may be a dense column.
 bool TakesSparseParts(const tensorflow::GraphDef& graph, const tensorflow::SignatureDef& signature);
 
 }  // namespace colcast::engine

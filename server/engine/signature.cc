@@ -46,7 +46,8 @@ Signature::Traits TraitsOf(absl::Span<const DeclaredInput> inputs) {
   return traits;
 }
 
-// Whether all lengths are from 0 to `most`; false, too, for any encoding but the usual one.
+// Whether all lengths are from 0 to `most`. Also false for lengths that are not int64 in one
+// contiguous tensor_content.
 bool AreWithin(const Input& lengths, int64_t most) {
   const Bytes& content = lengths.column().values.tensor_content;
   const auto count = static_cast<size_t>(lengths.count());
@@ -56,7 +57,7 @@ bool AreWithin(const Input& lengths, int64_t most) {
   }
   bool are_within = true;
   for (size_t i = 0; i < count; ++i) {
-    uint64_t length;  // more than any `most` if it is negative
+    uint64_t length;  // unsigned, so that a negative length exceeds `most`
     std::memcpy(&length, content.data() + i * sizeof(length), sizeof(length));
     are_within &= length <= static_cast<uint64_t>(most);
   }

@@ -1,5 +1,5 @@
-// One signature of a loaded model and its callables. A Signature can only run itself;
-// server/engine/program/programs.h chooses among the ways to answer a request.
+// One signature of a loaded model and its callables. A Signature runs its own graph;
+// server/engine/program/programs.h decides which graphs answer a request.
 #ifndef COLCAST_SERVER_ENGINE_SIGNATURE_H_
 #define COLCAST_SERVER_ENGINE_SIGNATURE_H_
 

@@ -101,8 +101,8 @@ class ExampleBatch {
  public:
   // Prepends the context's bytes to those of each example, so that protobuf parses one Example with
   // the features of both; the example's features override the context's. Returns INVALID_ARGUMENT
-  // if there are no examples or the context is none, and RESOURCE_EXHAUSTED if the copies of the
-  // context exceed max_expanded_bytes.
+  // if there are no examples or the context is not a tf.Example, and RESOURCE_EXHAUSTED if the
+  // copies of the context exceed max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }

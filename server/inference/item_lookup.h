@@ -38,10 +38,10 @@ class ItemLookup {
   // the signature reads and the request lacks, and removes the key column unless the signature
   // reads it too. Sets `*unknown_keys` to the number of keys that got default values.
   //
-  // Returns INVALID_ARGUMENT if the key column has a wrong rank or dtype, or if the table refuses
-  // unknown keys and there are some; the message names the key column and up to ten unknown keys.
-  // Returns FAILED_PRECONDITION if the model cannot use the table.
-  // `signature` is one of the model's.
+  // Returns INVALID_ARGUMENT if the key column has a wrong rank or dtype, or if it has unknown keys
+  // and the table refuses them; the message names the key column and up to ten unknown keys.
+  // Returns FAILED_PRECONDITION if the model cannot use the table. REQUIRES a signature of the
+  // model.
   Status Fill(const tensorflow::SignatureDef& signature, DecodedRequest* request,
               int64_t* unknown_keys) const;
 

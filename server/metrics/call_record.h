@@ -23,7 +23,7 @@ struct CallRecord {
   std::string_view entrypoint;  // "GRPC" or "REST"
   // Taken from the servable; empty if none was found, so that clients cannot invent labels.
   std::string_view model_name;
-  std::string_view signature_name;  // see Servable::SignatureLabel()
+  std::string_view signature_name;  // see inference::LabelOf()
   int64_t model_version = 0;
   StatusCode code = StatusCode::kOk;
 

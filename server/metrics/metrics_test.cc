@@ -121,7 +121,7 @@ TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
   EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_count_total{model=\"a\"} 3\n"));
 }
 
-TEST(ExpositionTest, LoadsAreByPathAndOutcome) {
+TEST(ExpositionTest, LoadsAreCountedByPathAndOutcome) {
   Metrics metrics;
   metrics.RecordLoad("/m/1", true, microseconds(1500));
   metrics.RecordLoad("/m/2", false, microseconds(10));

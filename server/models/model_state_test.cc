@@ -138,7 +138,7 @@ TEST_F(ModelStateTest, AVersionThatComesLaterIsLoadedOnceItsFilesStandStill) {
   EXPECT_THAT(ToUnload(), IsEmpty());
 }
 
-TEST_F(ModelStateTest, AFailedVersionIsTriedAgainOnceItsFilesAreOthers) {
+TEST_F(ModelStateTest, AFailedVersionIsTriedAgainWhenItsFilesChange) {
   for (const RetryPolicy& retries : {kNoRetries, RetryPolicy()}) {
     state_ = ModelState({"m", "/m", {}, {}, {}});
     state_.SetAspiredVersions(WithFiles(1, 10));

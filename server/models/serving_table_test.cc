@@ -125,7 +125,7 @@ TEST_F(ServingTableTest, FindsTheHighestTheGivenAndTheLabelledVersion) {
   EXPECT_EQ(Version(Label("m", "stable")), 3);
 }
 
-TEST_F(ServingTableTest, SaysWhatIsNotThere) {
+TEST_F(ServingTableTest, ErrorsSayWhatIsMissing) {
   EXPECT_EQ(ErrorOf(Spec("")).code, StatusCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf(Spec("other")).code, StatusCode::kNotFound);
   EXPECT_THAT(ErrorOf(Spec("other")).message,

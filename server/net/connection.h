@@ -28,12 +28,13 @@ namespace colcast::net {
 // The number of reads after which other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
-// A server's open connections: waits for the last one to close, and tells those that begin whether
-// the server is ending. All methods may be called from any thread.
+// A server's open connections: waits for the last one to close, and tells new ones whether the
+// server is shutting down. All methods may be called from any thread.
 class OpenConnections {
  public:
-  // kDraining serves the calls in flight, kClosing nothing. A connection obeys the phase that it
-  // reads after Begin(): a thread that sets the phase and then lists connections finds all others.
+  // kDraining serves the calls in flight, kClosing nothing. A connection reads the phase after
+  // Begin(), so a thread that sets the phase and then lists the connections finds every one that
+  // may have read the previous phase.
   enum class Phase { kServing, kDraining, kClosing };
 
   struct Leave {
@@ -94,7 +95,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   void Happened(uint32_t events) final;
   void PostTimer() final { Do(kTime); }
   void CloseAtOnce() final { Do(kClose); }
-  // Closes the connection unless IsIdle() is false. It then counts as used now.
+  // Closes the connection if it IsIdle(). Sets last_use() to now, so that CloseIdlest() does not
+  // choose the connection again.
   void MakeRoom();
   // Connections to close first compare less: those without a complete call, then those whose last
   // call is longest ago. May be called on any thread; exact to a second.

@@ -22,7 +22,7 @@ using models::VersionSnapshot;
 constexpr MetricType kCounter = MetricType::kCounter;
 constexpr MetricType kGauge = MetricType::kGauge;
 
-// What metrics of one kind are written about, and its labels.
+// An object that a family of metrics describes, such as a version, with its labels.
 template <typename Row>
 struct Labelled {
   std::vector<std::pair<std::string_view, std::string>> labels;

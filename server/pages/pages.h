@@ -16,8 +16,8 @@ namespace colcast::pages {
 inline constexpr char kMetricsPath[] = "/metrics";
 
 // Adds "/", a static page that shows what serves and how fast; it reads /status.json (what serves)
-// and kMetricsPath (all metrics, docs/metrics.md). Unless `metrics_path` is empty, the metrics are
-// there, too.
+// and kMetricsPath (all metrics, docs/metrics.md). Unless `metrics_path` is empty, it also serves
+// the metrics.
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 

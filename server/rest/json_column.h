@@ -41,7 +41,7 @@ class JsonColumn final : public ValueReader {
 
   void OnValue(const JsonValue& value) override;
   void OnEnd(size_t count) override;
-  // Those that return bool return false after failing.
+  // Methods that return bool return false after failing.
   bool Fill(const JsonValue& value);
   template <typename Float>
   bool FillFloat(const JsonValue& value);

@@ -128,7 +128,7 @@ class ValueReader {
   size_t culprit_depth_ = 0;
 };
 
-// The error of readers of rows, which stop at the limit.
+// The error with which readers of rows stop at the limit.
 inline Status TooManyRows(std::string_view where, int64_t max_rows) {
   return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
 }

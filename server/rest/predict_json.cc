@@ -16,7 +16,7 @@ namespace {
 
 using tensorflow::SignatureDef;
 
-// Where the inputs of a signature are read to.
+// Where readers store a signature's inputs.
 struct Target {
   JsonColumn MakeColumn(std::string_view name, tensorflow::DataType dtype) const {
     return JsonColumn(name, static_cast<DataType>(dtype), memory);

@@ -1,4 +1,4 @@
-// Learns what runs cost, in time and in memory, and decides by it how large requests are split.
+// Learns how much time and memory runs take, and decides how large requests are split.
 #ifndef COLCAST_SERVER_SCHEDULING_COST_H_
 #define COLCAST_SERVER_SCHEDULING_COST_H_
 

@@ -214,15 +214,15 @@ void WorkerPool::DropAll(const std::vector<Job*>& jobs, DropReason reason) {
 
 namespace {
 
-// The idle workers among which this thread handles events; it will run the first job that they
-// submit to its pool.
+// The idle workers to which this thread belongs while it waits for events. It will run the first
+// job that an event submits to its pool, so that job wakes no other worker.
 struct EventsComeHere {
   const IdleWorkers* of = nullptr;
   bool has_job = false;
 };
 thread_local EventsComeHere events_come_here;
 
-// Events that only Wake() causes.
+// An EventSource without events: Poll() waits only for Wake() or the given time.
 class OnlyWakes final : public EventSource {
  public:
   bool Poll(Clock::time_point until) override {

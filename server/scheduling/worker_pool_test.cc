@@ -541,7 +541,7 @@ TEST_F(WorkersWaitForEventsTest, TheSecondRequestOfAnEventGoesToAnotherWorker) {
   Stop();
 }
 
-TEST_F(WorkersWaitForEventsTest, AnEventsJobForAnotherPoolRunsThere) {
+TEST_F(WorkersWaitForEventsTest, AnEventMaySubmitAJobToAnotherPool) {
   Start(1);
   WorkerPool other({});
   while (other.idle_workers() < 1) std::this_thread::yield();

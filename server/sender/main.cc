@@ -5,7 +5,7 @@
 // Job: the texts `target` and `method` and those of Tls; the numbers `connections`, `timeout` and
 // `keep_every`; the number of requests, and each as a text; the number of calls, and `due` and
 // `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers; the call and
-// the text of each; to its end, `first_error`.
+// the text of each; `first_error`, without a size.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -24,7 +24,7 @@
 namespace colcast::sender {
 namespace {
 
-// All are empty for no encryption.
+// Without encryption, all members are empty.
 struct Tls {
   std::string server_name;        // the name in the server's certificate: a host or an address
   std::string root_certificates;  // path of a PEM file; empty for the system's certificates

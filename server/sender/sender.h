@@ -67,7 +67,7 @@ class Answer {
  public:
   void AddHeader(std::string_view name, std::string_view value);
   void AddData(const uint8_t* data, size_t size);
-  // The status of a call whose stream ended with this error code of HTTP/2.
+  // The status of a call whose stream ended with this HTTP/2 error code.
   Status StatusOf(uint32_t http2_error) const;
   // The message. REQUIRES that the status is OK.
   std::string_view message() const;

@@ -55,7 +55,7 @@ TEST(AnswerTest, AnErrorIsDecoded) {
   }
 }
 
-TEST(AnswerTest, NoneTwoHalfOrACompressedMessageAreNoAnswer) {
+TEST(AnswerTest, OnlyOneCompleteUncompressedMessageIsAnAnswer) {
   const std::string framed = Framed("hello");
   for (const std::string& bytes : {std::string(), framed.substr(0, 4), framed.substr(0, 9),
                                    framed + framed, framed + "x", "\x01" + framed.substr(1)}) {
@@ -63,7 +63,7 @@ TEST(AnswerTest, NoneTwoHalfOrACompressedMessageAreNoAnswer) {
   }
 }
 
-TEST(AnswerTest, OtherAnswersThanGrpcAreErrors) {
+TEST(AnswerTest, AnAnswerThatIsNotGrpcIsAnError) {
   for (const auto& [http, code] : {std::pair("404", StatusCode::kUnknown),
                                    {"429", StatusCode::kUnavailable},
                                    {"503", StatusCode::kUnavailable},

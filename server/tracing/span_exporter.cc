@@ -130,8 +130,8 @@ namespace net = boost::asio;
 using Error = boost::system::error_code;
 using Addresses = net::ip::tcp::resolver::results_type;
 
-// Nothing can end a lookup that hangs, so it runs on a thread of its own, which is left behind
-// after `timeout`. While one is left behind, none starts.
+// Nothing can end a lookup that hangs, so it runs on its own thread, which is abandoned after
+// `timeout`. While an abandoned lookup hangs, no other one starts.
 Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addresses* addresses) {
   struct Lookup {
     Addresses addresses;

@@ -77,8 +77,8 @@ constexpr int64_t ValuesPerElement(ValueField field) {
   return field == ValueField::kScomplex || field == ValueField::kDcomplex ? 2 : 1;
 }
 
-// Map the name of a dtype in an export's record, "float32", and in the Open Inference Protocol,
-// "FP32", to the dtype. A name that they do not have becomes DT_INVALID.
+// Return the dtype with this name in an export's record, such as "float32", or in the Open
+// Inference Protocol, such as "FP32". Return DT_INVALID for an unknown name.
 DataType RecordedDataType(std::string_view name);
 DataType InferDataType(std::string_view datatype);
 

@@ -25,7 +25,7 @@ uint32_t ListTagOf(DataType dtype) {
   return dtype == DT_STRING ? kBytesListTag : dtype == DT_FLOAT ? kFloatListTag : kInt64ListTag;
 }
 
-// Enters the record whose tag was read; false if it does not span all that is left.
+// Enters the record whose tag was read. Returns false unless it spans all remaining bytes.
 bool EnterOnly(FlatReader* reader) {
   FlatReader nested;
   if (!reader->ReadNested(&nested) || !reader->done()) return false;

@@ -25,7 +25,7 @@ struct ExampleRequest {
 
 // Splits `message` by protobuf's rules: the last of example_list and example_list_with_context
 // wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
-// an input that protobuf would refuse; neither tf.Examples nor the rest are looked into. Returns
+// an input that protobuf would refuse; checks neither the tf.Examples nor the rest. Returns
 // RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than its
 // bytes on the wire. `name` is the message's name for errors.
 Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,

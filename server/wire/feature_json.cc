@@ -169,7 +169,7 @@ Status ReadExportRecord(const std::string& directory, rapidjson::Document* recor
 }
 
 bool ReadKind(const Value& feature, FeatureKind* kind) {
-  // By the kinds' numbers.
+  // Indexed by FeatureKind.
   constexpr std::array<std::string_view, 4> kNames = {"fixed_len", "var_len", "fixed_len_sequence",
                                                       "ragged"};
   std::string name;

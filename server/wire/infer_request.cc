@@ -360,7 +360,7 @@ class InferRequestDecoder {
     return status.ok() || Fail(std::move(status));
   }
 
-  // `valid` is a text known to be valid UTF-8, probably this one.
+  // Checks that the text is valid UTF-8, unless it equals `valid`, which was checked before.
   bool ReadText(Reader* reader, std::string_view* text, std::string_view valid = "") {
     Bytes bytes;
     if (!reader->ReadBytes(&bytes)) return false;

@@ -183,7 +183,7 @@ def test_a_missing_dependency_is_named_with_its_install_command(capsys, monkeypa
         ),
     ],
 )
-def test_an_extra_is_installed_from_where_colcast_came(monkeypatch, origin, command):
+def test_an_extra_is_installed_from_the_origin_of_colcast(monkeypatch, origin, command):
     text = origin and json.dumps(origin)
     found = SimpleNamespace(read_text={"direct_url.json": text}.get)
     monkeypatch.setattr("colcast.cli.main.distribution", lambda name: found)

@@ -183,7 +183,7 @@ def test_features_of_no_stage_have_no_index():
     assert "row_to_shop" not in inputs(ITEMS, _schema())
 
 
-def test_little_is_not_worth_an_index():
+def test_a_small_saving_is_not_worth_an_index():
     """An index must save 128 KiB, because servers do not join requests that have one."""
     items = {name: values[: N // 6] for name, values in ITEMS.items()}
     assert "row_to_shop" not in inputs(items)

@@ -327,7 +327,7 @@ def weighted() -> Any:
 
 
 @needs_envoy
-def test_five_percent_of_users_by_envoys_weights(tmp_path: Path) -> None:
+def test_envoys_weights_send_five_percent_of_users_to_the_canary(tmp_path: Path) -> None:
     stable, canary = (start(tmp_path, version) for version in (1, 2))
     with ExitStack() as stack:
         stack.callback(lambda: [server.kill() for server in (stable, canary)])

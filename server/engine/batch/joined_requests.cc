@@ -57,7 +57,7 @@ bool DimsFit(absl::Span<const int64_t> a, absl::Span<const int64_t> b, bool has_
 bool Fit(const Signature& signature, const BatchRules& rules, const Joinable& a,
          const Joinable& b) {
   if (*a.batch->outputs != *b.batch->outputs || a.longest != b.longest) return false;
-  // A record says how scores depend on lengths only of lists that have them.
+  // A record does not say how scores depend on the width of a list without lengths.
   const bool pad_any = rules.pad_variable_length_inputs && !signature.record().recorded;
   for (size_t i = 0; i < a.batch->columns.size(); ++i) {
     const Input* const one = a.batch->columns[i];

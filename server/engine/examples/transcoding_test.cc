@@ -97,7 +97,7 @@ TEST_F(TranscodingTest, WithoutARecordExamplesAreLeftToTheParse) {
   EXPECT_THAT(transcoding_.notes(), ElementsAre(HasSubstr("no export converted it")));
 }
 
-TEST_F(TranscodingTest, NothingIsReadAsColumnsWhereThatIsOff) {
+TEST_F(TranscodingTest, NothingIsReadAsColumnsIfTranscodingIsOff) {
   Load(ExampleTranscoding::kOff);
   EXPECT_EQ(transcoding_.Find(""), nullptr);
 }

@@ -42,8 +42,8 @@ absl::Status CheckIndex(const std::string& domain, absl::Span<const int64_t> ind
   return absl::OkStatus();
 }
 
-// Whether the columnar signature, if there is one, takes rows of the column. A first dimension of 1
-// that the late signature declares means one user if it does, and no rows at all if it does not.
+// Whether the column has rows, according to the columnar signature, if that has the column. The
+// late one declares a first dimension of 1 for one user's row, but also for a column without rows.
 bool TakesRows(const Signature* columnar, const std::string& column) {
   const int input = columnar == nullptr ? -1 : columnar->inputs().Find(column);
   return input < 0 || columnar->inputs().inputs()[input].batched();
@@ -86,7 +86,7 @@ bool Domains::MayTakeIndex() const {
   }
   for (size_t domain = 0; domain < domains_.size(); ++domain) {
     if (declared_.inputs().contains(RowTo(domains_[domain].name))) return false;
-    // Beside an index, the expansion rule takes these inputs for the domain's states.
+    // With an index, the expansion rule treats inputs of these names as the domain's states.
     const std::string states = absl::StrCat(domains_[domain].name, "_state/");
     for (size_t input = 0; input < domain_of_.size(); ++input) {
       const bool is_state = absl::StartsWith(inputs_.inputs()[input].alias, states);

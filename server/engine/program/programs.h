@@ -53,7 +53,7 @@ struct Batch {
   };
 
   Form form = Form::kRows;
-  // For kAsSent: what the expansion rule says against the request, if TensorFlow refuses it, too.
+  // For kAsSent: the expansion rule's error, reported if TensorFlow also refuses the request.
   absl::Status unequal_rows;
   bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
   // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples.
@@ -149,8 +149,8 @@ class Programs {
   // The properties of a planned request that a scheduler needs.
   RequestProfile ProfileOf(const RequestPlan& plan, const BatchRules& rules) const;
 
-  // Runs the first program that accepts the batch and gains by it. If a program fails, the next one
-  // runs; returns the error of the last one.
+  // Runs the first program that accepts the batch, unless its Run() returns false. If a program
+  // fails, runs the next one; returns the error of the last one.
   absl::Status Run(const Batch& batch, RunResult* result) const;
 
   // Whether requests for these outputs (positions in the sorted aliases) may run together: if the
@@ -160,8 +160,8 @@ class Programs {
   // Positions of the lengths of lists whose longest one affects some program's results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
-  // Those that must be equal in requests that run together. With stages, few must: each stage
-  // computes rows of one length at a time.
+  // Positions of the lengths whose maximum must be equal in requests that run together. With stages
+  // these are few, because each stage computes rows of one length at a time.
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
   // See Model::LogAs().

@@ -142,7 +142,7 @@ class StagedProgram final : public Program {
   // run.
   bool computes_users_once() const { return many_users_per_run_; }
 
-  // Of the stores of all domains.
+  // Statistics of all domains' stores.
   std::vector<states::StoreStats> stats() const override;
 
  private:

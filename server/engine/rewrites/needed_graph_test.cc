@@ -39,7 +39,7 @@ class NeededGraphsTest : public ::testing::Test {
   tensorflow::GraphDef whole_;
 };
 
-TEST_F(NeededGraphsTest, HaveTheAncestorsOfTheirNodesInTheOrderOfTheWhole) {
+TEST_F(NeededGraphsTest, HaveTheirNodesAncestorsInTheOrderOfTheWholeGraph) {
   Add("x", "Placeholder");
   Add("y", "Placeholder");
   Add("waited", "NoOp");

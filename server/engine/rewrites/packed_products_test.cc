@@ -149,7 +149,7 @@ TEST_F(PackedProductRunsTest, EveryKindOfUpdateOfTheVariableIsSeen) {
   }
 }
 
-TEST_F(PackedProductRunsTest, AMatrixThatDoesNotFitIsMatMulsError) {
+TEST_F(PackedProductRunsTest, AMatrixThatDoesNotFitGivesMatMulsError) {
   ops::MatMul(scope_.WithOpName("score"), x_, weights_);
   for (const GraphDef& graph : {GraphOf(scope_), Rewritten(1)}) {
     const absl::Status status = Score(SessionOf(graph).get(), 1, kDepth + 1).status();

@@ -55,7 +55,7 @@ TEST(RewriteGraph, AWholeNumberThatDependsOnRoundedValuesIsRefused) {
             "output \"best\" is of int64, which must not change, but depends on rounded values");
 }
 
-TEST(RewriteGraph, AGraphThatMayChangeSomethingStaysAsItWasSaved) {
+TEST(RewriteGraph, AGraphThatMayChangeStateIsNotRewritten) {
   tensorflow::MetaGraphDef model = Model({"score"});
   auto* const assign = model.mutable_graph_def()->add_node();
   assign->set_name("assign");
@@ -68,7 +68,7 @@ std::string Fingerprint(const std::vector<std::string>& outputs, float weight = 
   return GraphFingerprint(model, {{"ranks", model.graph_def()}});
 }
 
-TEST(GraphFingerprint, IsOfGraphsAndSignatures) {
+TEST(GraphFingerprint, DependsOnGraphsAndSignatures) {
   const std::string one = Fingerprint({"score"});
   EXPECT_EQ(one.size(), 16);
   EXPECT_EQ(Fingerprint({"score"}), one);
