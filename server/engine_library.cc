@@ -41,8 +41,8 @@ std::string NeededTensorFlow(const std::vector<std::string>& releases) {
   for (const std::string& release : releases) {
     needed += (&release == &releases.front() ? "" : " or ") + release;
   }
-  // Both distributions may be installed. They overwrite each other's files, so removing one damages
-  // the other; the command removes both.
+  // Both tensorflow and tensorflow-cpu may be installed. They overwrite each other's files, so
+  // removing one damages the other; the command removes both.
 #ifdef __aarch64__
   const std::string name = "tensorflow";  // there is no tensorflow-cpu for ARM64
 #else

@@ -31,8 +31,8 @@ struct Origin {
   scheduling::Clock::time_point deadline = scheduling::Clock::time_point::max();
   // Whether the server set the deadline. It then excludes the time of reading a long body.
   bool is_deadline_ours = false;
-  // For the turns in the queue: scheduling::ClientOf() the caller's name; without a name, a number
-  // for the connection or host.
+  // Clients take turns in the queue. This number identifies the client: scheduling::ClientOf() of
+  // the caller's name or, without a name, a number for the connection or host.
   uint64_t client = 0;
   std::string traceparent;  // empty if the client sent none
 };

@@ -1,5 +1,5 @@
-// Figures of the process that code without access to its metrics counts; metrics/exposition.cc
-// writes them for Prometheus.
+// Process-wide counts for code that has no access to the metrics; metrics/process.cc writes them
+// for Prometheus.
 #ifndef COLCAST_SERVER_BASE_FIGURES_H_
 #define COLCAST_SERVER_BASE_FIGURES_H_
 
@@ -12,7 +12,7 @@ struct Figures {
   std::atomic<int64_t> lost_log_lines{0};   // the queue was full, or writing failed
   std::atomic<int64_t> closed_for_room{0};  // idle connections
   std::atomic<int64_t> refused_certificates{0};
-  // When the first certificate of the pair in use ends, in seconds since 1970; 0 without TLS.
+  // When the first certificate of the chain in use expires, in seconds since 1970; 0 without TLS.
   std::atomic<int64_t> certificates_end{0};
 };
 

@@ -180,7 +180,7 @@ struct BatchMember {
   std::unique_ptr<Outputs> outputs;  // set if `status` is OK
 };
 
-// A request that runs by slices of its rows. Any number of threads may take slices, and run
+// A request that runs in slices of its rows. Any number of threads may take slices, and run
 // different ones at the same time.
 class Slices {
  public:
@@ -269,7 +269,7 @@ class Model {
   // From now on, reports runs on the calling thread to `observer`; null turns the reports off.
   virtual void ObserveRuns(RunObserver*) const {}
 
-  // Prepares a request for running by slices: computes once what all slices share, mainly the
+  // Prepares a request for running in slices: computes once what all slices share, mainly the
   // user's states. Returns null if splitting is unsound, if there is nothing to split, or if values
   // are invalid, which Run() then reports. The plan must outlive the slices.
   virtual std::unique_ptr<Slices> Split(const PlannedRequest&) const { return nullptr; }

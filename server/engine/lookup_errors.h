@@ -22,9 +22,10 @@ class LookupErrors {
   // `graph` runs a signature with these inputs.
   LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs);
 
-  // Returns the error with the lookups that caused it: the one that the message names, or those of
-  // a table with the limit that the message gives and, if it has such ones, those of an input with
-  // the wrong index. Returns other errors unchanged. `feeds` are in the order of the inputs.
+  // Adds to an error the lookups that may have caused it: the one whose node the message names or,
+  // if it names none, those in tables with as many rows as the limit in the message. If any of them
+  // depends on exactly one input with the wrong index, names only those. Returns other errors
+  // unchanged. `feeds` are in the order of the inputs.
   absl::Status Explained(const absl::Status& status,
                          absl::Span<const tensorflow::Tensor> feeds) const;
 

@@ -184,8 +184,8 @@ class Signature {
 
   const SignatureInputs& inputs() const { return inputs_; }
 
-  // The inputs of a signature whose one-row inputs are repeated only where a trial asks for it;
-  // no input is batched. Null for other signatures.
+  // For a signature whose one-row inputs are repeated only if a trial shows the need
+  // (OneRowInputs::kByTrial): its inputs, all to be passed as sent. Null for other signatures.
   const SignatureInputs* as_sent() const { return as_sent_.has_value() ? &*as_sent_ : nullptr; }
 
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted

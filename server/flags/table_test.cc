@@ -157,7 +157,7 @@ TEST_F(CommandLineTest, AnUnknownOrRemovedFlagIsRefused) {
   EXPECT_EQ(Parse({"--old_flag=1"}), "the flag --old_flag was removed: use --model_name");
 }
 
-TEST_F(CommandLineTest, OtherArgumentsThanFlagsAreRefused) {
+TEST_F(CommandLineTest, ArgumentsOtherThanFlagsAreRefused) {
   EXPECT_EQ(Parse({"word"}), "unexpected argument \"word\"");
   EXPECT_EQ(Parse({"-"}), "unexpected argument \"-\"");
   EXPECT_EQ(Parse({"--", "--port=1"}), "unexpected argument \"--port=1\"");

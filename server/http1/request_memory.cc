@@ -22,7 +22,7 @@ Status RequestMemory::Refusal(bool* final) const {
                            " for those of one host (--max_rest_bytes); try again later");
 }
 
-// A block from `kMapped` bytes on consists of whole pages.
+// A block of at least `kMapped` bytes consists of whole pages.
 void CountedBytes::Grow(size_t more) {
   static const size_t page = getpagesize();  // 64 KiB on some ARM64 kernels
   const size_t step = std::min(capacity_, std::max(kMapped, capacity_ / 8));

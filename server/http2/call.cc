@@ -59,7 +59,7 @@ std::optional<std::string> Call::Metadata(std::string_view name) const {
 
 namespace {
 
-// A block of an inflated request, which counts until it is freed.
+// Memory for an inflated request. Counts towards its host's memory until it is freed.
 struct InflatedBlock {
   InflatedBlock(net::Budget* budget, std::shared_ptr<net::Host> of, size_t size)
       : host(std::move(of)), held(budget, &host->bodies), bytes(new uint8_t[size]) {}

@@ -119,7 +119,7 @@ class ServingTableTest : public testing::Test {
   ServingTable table_;
 };
 
-TEST_F(ServingTableTest, FindsTheHighestTheGivenAndTheLabelledVersion) {
+TEST_F(ServingTableTest, FindsTheHighestVersionAndVersionsByNumberAndLabel) {
   EXPECT_EQ(Version(Spec("m")), 7);
   EXPECT_EQ(Version(Spec("m", 3)), 3);
   EXPECT_EQ(Version(Label("m", "stable")), 3);

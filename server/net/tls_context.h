@@ -38,7 +38,7 @@ Status ReadTlsConfig(const std::string& path, TlsConfig* config);
 // certificates. Requires TLS 1.2 or later.
 Status UseTls(const TlsConfig& config, SSL_CTX* context);
 
-// The protocol of a port. HTTP/2 refuses a client that asks only for other protocols.
+// The protocol of a port. An HTTP/2 port refuses a client whose ALPN offers only other protocols.
 enum class Protocol { kHttp1, kHttp2 };
 
 // The key and the certificates of all ports, renewed without a restart. Thread-safe.

@@ -9,10 +9,10 @@
 namespace colcast::scheduling {
 namespace {
 
-// More short requests are expected for this long after one.
+// After a short request, more are expected for this long.
 constexpr std::chrono::seconds kShortRequestsLast(1);
 
-// A run may occupy the last worker only after this multiple of its time without short requests.
+// A run may occupy the last worker only if no short request ran for this multiple of its time.
 constexpr int kShortRequestsLastForLongRuns = 10;
 
 // A slice that gives way to short requests may be longer by this factor: only other long requests

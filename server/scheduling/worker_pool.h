@@ -86,7 +86,8 @@ class WorkerPool {
     // Whether to call Job::Describe() even if a worker is idle, because requests may have to wait
     // for others.
     bool describe_all = false;
-    // Requests estimated to take longer are long ones.
+    // A request estimated to take longer than this counts as long. Also limits the slices of long
+    // requests while short ones run; slices that give way to short requests may be longer.
     Clock::duration longest_slice = std::chrono::milliseconds(2);
     // The nice(7) value of the threads that run long requests beside short ones. 0 means that there
     // are none, except in a pool with one worker; a short request may then wait for a slice of a

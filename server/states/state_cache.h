@@ -1,6 +1,6 @@
-// States, what a stage computed for one row; their cache, shared by all models and versions; and
-// the stores, the cached states of one domain in one loaded version. With a limit per version
-// instead, loading a new version beside the old one would double the memory.
+// A state is what a stage computed for one row. One cache holds the states of all models and
+// versions: with a limit per version instead, loading a new version beside the old one would double
+// the memory. A store gives access to the states of one domain in one loaded version.
 #ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
 #define COLCAST_SERVER_STATES_STATE_CACHE_H_
 

@@ -63,8 +63,8 @@ class MappedFile {
   // The last change of the file's metadata that Check() has seen, a time in ns. The bytes may be
   // unchanged, or a writer may have changed them and reset the modification time.
   int64_t changed() const { return changed_; }
-  // Call if all bytes that a model uses were right after the change `changed`. Does nothing if the
-  // file has changed since, or while several models use it: each knows its own tables only.
+  // Call if all bytes that a model uses were found correct after the change `changed`. Does nothing
+  // if the file has changed since, or while several models use it: each knows only its own tables.
   void Accept(int64_t changed) const;
   void AddModel() const { ++models_; }
   void RemoveModel() const { --models_; }

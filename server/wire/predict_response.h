@@ -46,7 +46,7 @@ struct PredictResponse {
   TensorEncoding encoding = TensorEncoding::kTypedFields;
 };
 
-// Provides memory for a serialized response of `bytes`, or an error, with which writing then ends.
+// Provides memory for a serialized response of `bytes`, or returns an error, which ends writing.
 using MakeBuffer = std::function<Status(size_t bytes, uint8_t** buffer)>;
 
 inline MakeBuffer MakeString(std::string* text) {

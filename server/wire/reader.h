@@ -181,7 +181,8 @@ class Reader {
   // Skips the value that follows `tag`. Groups may nest as deep as in protobuf.
   bool SkipValue(uint32_t tag) { return SkipValue(tag, depth_); }
 
-  // Adds the field whose value could not be read. Called after a failure, innermost first.
+  // Adds the field whose value could not be read to Malformed::fields. Called after a failure,
+  // innermost field first.
   void AddField(uint32_t tag);
 
  private:
@@ -291,7 +292,7 @@ class FlatReader {
   void AddField(uint32_t) {}
 
  private:
-  // Inlined at every call: the decoders' speed rests on it.
+  // Inlined at every call: the decoders' speed depends on it.
   __attribute__((always_inline)) bool ReadNumber(uint64_t* number, int most_bytes) {
     if (at_ == end_ || *at_ >= 0x80) return ReadLongNumber(number, most_bytes);
     *number = *at_++;

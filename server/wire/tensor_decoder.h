@@ -179,7 +179,8 @@ class TensorDecoder {
     }
   }
 
-  // The number of a field whose values do not count for a dtype with the field `own`; else 0.
+  // The number of a field whose values are ignored, because the values of the column's dtype belong
+  // in the field `own` or are in tensor_content; 0 if there is none.
   uint32_t IgnoredField(uint32_t own) const {
     constexpr auto kFloat8 = static_cast<uint32_t>(ValueField::kFloat8);
     const bool has_content = !column_.values.tensor_content.empty();

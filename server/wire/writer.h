@@ -79,7 +79,7 @@ class WriterTo {
   }
   void Fixed64(uint32_t field, uint64_t value) {
     Varint(MakeTag(field, kFixed64Type));
-    Raw(&value, sizeof(value));  // little-endian, as this machine
+    Raw(&value, sizeof(value));  // little-endian, like this machine
   }
   void Field(uint32_t field, std::string_view bytes) {
     Head(field, bytes.size());

@@ -127,7 +127,7 @@ def test_base_path_shows_the_highest_version(exported, tmp_path, capsys):
     ("folder", "reason"),
     [("none", "no such folder"), ("empty", "holds no saved_model.pb, so it is not a SavedModel")],
 )
-def test_no_saved_model_is_one_line(tmp_path, capsys, folder, reason):
+def test_the_error_for_a_missing_saved_model_is_one_line(tmp_path, capsys, folder, reason):
     (tmp_path / "empty").mkdir()
     assert inspect(tmp_path / folder) == 1
     assert capsys.readouterr().err == f"colcast inspect: {tmp_path / folder}: {reason}\n"

@@ -229,7 +229,7 @@ def test_a_search_needs_one_target(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.parametrize("below", ["", "folder"])
-def test_an_output_that_is_no_folder_is_refused_before_a_request(
+def test_an_output_that_is_not_a_folder_is_refused_before_any_request(
     below: str, serve: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     asked = []

@@ -183,7 +183,7 @@ def test_a_touched_file_serves_again_once_its_bytes_were_found_unchanged(
 
 
 @pytest.mark.parametrize("break_file", [damage_by_cutting, os.remove])
-def test_a_version_whose_file_is_no_table_is_not_loaded_and_the_old_one_serves(
+def test_a_version_with_a_damaged_or_missing_file_is_not_loaded_and_the_old_one_serves(
     break_file: Callable[[Path], None],
     base_path: Path,
     saved: Path,

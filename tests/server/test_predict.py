@@ -269,7 +269,7 @@ def test_a_parameter_passes_as_it_came(parameters: Stubs, keep: Any) -> None:
         ("loop", {"times": np.float32([0, 3])}, NO_SCALAR),
     ],
 )
-def test_a_condition_is_one_value_or_tensorflows_error(
+def test_a_condition_must_hold_exactly_one_value(
     parameters: Stubs, signature: str, given: dict[str, Any], expected: Any
 ) -> None:
     call = partial(parameters.predict, {"x": X, **given}, signature_name=signature)

@@ -221,7 +221,7 @@ def test_a_version_that_never_loads_is_given_up_by_name(tmp_path, ranker, refusa
     assert "had not ended after 2 s (--load_check_timeout_seconds)" in message
 
 
-def test_a_stop_ends_the_check_first(tmp_path, ranker_base_path, wait_until):
+def test_stopping_the_server_ends_its_load_check(tmp_path, ranker_base_path, wait_until):
     """The check waits because nobody reads its pipe."""
     directory = tmp_path / "ranker" / "3"
     save_waiting_ranker(directory, tmp_path / "pipe")

@@ -24,7 +24,7 @@ bool IsMappedGather(const tensorflow::NodeDef& node);
 void MakeMappedGather(tensorflow::NodeDef* node);
 
 // Makes `sum`, a SparseSegment op, sum the rows that `gather`, one of these ops, reads. TensorFlow
-// would read the whole table of such a sum. `is_in_function` says how the graph names outputs.
+// would read the whole table for such a sum. `is_in_function` says how the graph names outputs.
 void SumGathered(bool is_in_function, tensorflow::NodeDef* gather, tensorflow::NodeDef* sum);
 
 // Replaces every op that gathers rows of `variables`, in the graph or its functions, with a

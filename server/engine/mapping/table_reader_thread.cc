@@ -41,13 +41,13 @@ void TableReaderThread::Run() {
   for (const auto& table : tables_->tables()) seen[table->file.get()] = table->file->changed();
   CheckAll(seen);
   while (!stop_.WaitFor(std::chrono::seconds(1))) {
-    // While a file is written to, reading it again is no use.
+    // There is no point in checking a file that is still being written.
     if (!SeeChanges(&seen)) CheckAll(seen);
   }
 }
 
-// Marks the tables of files that have changed since `seen`, and updates it. Returns whether any
-// has. Also detects changes while no request runs.
+// Marks the tables of files that have changed since `seen` as unchecked, and updates `seen`.
+// Returns whether any file has changed. Also detects changes while no request runs.
 bool TableReaderThread::SeeChanges(Changes* seen) {
   const Changes before = *seen;
   std::string damage;

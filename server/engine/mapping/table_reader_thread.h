@@ -17,9 +17,9 @@ namespace colcast::engine {
 
 class TableReaderThread {
  public:
-  // Checks each table once, and again after its file was touched; until then, a file with a new
-  // modification time answers nothing. If the tables exceed `available`
-  // bytes, a check evicts what it reads, so that the rows that requests need stay in memory.
+  // Checks each table once, and again after its file was touched. A model whose file has a new
+  // modification time answers DATA_LOSS until that check. If the tables exceed `available` bytes, a
+  // check evicts what it reads, so that the rows that requests need stay in memory.
   explicit TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
                              int64_t available = AvailableMemory());
   // Stops without waiting for the end of the current table.

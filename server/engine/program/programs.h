@@ -121,13 +121,14 @@ struct RequestPlan final : PlannedRequest {
 
 class Programs {
  public:
-  // The programs besides `whole`, which always exists. Null if missing, except `domains`.
+  // What a signature has besides the program `whole`, which always exists. Programs that it lacks
+  // are null.
   struct Others {
     Others();
     Others(Others&&) noexcept;
     ~Others();
 
-    std::unique_ptr<Domains> domains;  // without domains, if a signature has none
+    std::unique_ptr<Domains> domains;  // never null; empty if the signature has no domains
     std::unique_ptr<StagedProgram> stages;
     std::unique_ptr<Program> rows;        // never together with stages
     std::unique_ptr<ExactProgram> exact;  // never together with stages or rows

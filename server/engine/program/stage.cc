@@ -27,8 +27,8 @@ constexpr int64_t kFewestRepeated = 4;
 // request.
 constexpr int64_t kMostKeptRows = 1;
 
-// Lists of one length have states of one shape, so states as wide as a list need the lengths of all
-// lists.
+// The inputs with the lengths by which rows are grouped. If states are as wide as a list, only rows
+// whose lists have equal lengths have states of one shape, so the lengths of all lists count.
 std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape) {
   if (rows_have_one_shape) return signature.lists().own_lengths();
   std::vector<int> lengths;
@@ -146,7 +146,7 @@ void Stage::AddOutputs(Rows* rows) const {
 }
 
 // Makes the keys depend on the longest lists of the rows' requests and on the last delta of the
-// tables that the stage reads: states computed for other ones are never found, and are eventually
+// tables that the stage reads: states computed for others are never found, and are eventually
 // evicted. One hash covers both, so that they cannot cancel each other.
 void Stage::AddMarks(Rows* rows) const {
   const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());

@@ -42,7 +42,7 @@ std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs
   return positions;
 }
 
-// Each user's candidates are a request. Its lists are padded to its own longest ones.
+// Treats each user's candidates as a request, whose lists are padded to its own longest ones.
 Readers ReadersOf(const Batch& batch, size_t domain) {
   Readers readers;
   if (domain == kUser) {
@@ -147,7 +147,8 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
 }
 
 void StagedProgram::End(Scratch* scratch) const {
-  // Those of other programs may be left over from a run that threw.
+  // Skips rows beyond this program's domains: if another program's run threw and left them, their
+  // columns may have been freed.
   for (size_t i = 0; i < domains_.size(); ++i) Stage::End(&scratch->rows[i]);
   for (std::vector<int64_t>& merged : scratch->merged) {
     const FreeIfLarge free_merged(&merged);

@@ -201,7 +201,7 @@ std::set<std::string> VariablesOf(const GraphDef& graph) {
   std::map<std::string, int> handles;
   for (const auto& function : graph.library().function()) {
     for (const NodeDef& node : function.node_def()) {
-      // Any caller of the function may read it.
+      // Adds 2, which excludes the variable: any caller of the function may read it.
       if (node.op() == "VarHandleOp") handles[VariableName(node)] += 2;
     }
   }

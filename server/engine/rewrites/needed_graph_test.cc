@@ -93,7 +93,7 @@ TEST_F(TableReadersTest, ReadersAreFound) {
   EXPECT_THAT(after.int8, ElementsAre("table"));
 }
 
-TEST_F(TableReadersTest, AVariableThatAFunctionHoldsDoesNotCount) {
+TEST_F(TableReadersTest, AVariableWithAHandleInAFunctionIsExcluded) {
   GraphDef graph = Original();
   tensorflow::NodeDef* const held = graph.mutable_library()->add_function()->add_node_def();
   held->set_name("handle");
