@@ -52,17 +52,6 @@ void LimitLibraryLogs() {
 // the server could neither measure nor free a run's memory.
 void UseOneAllocator() { setenv("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1", /*overwrite=*/0); }
 
-// Records the metrics of every attempt to load a version.
-models::LoadListener RecordLoads(metrics::Metrics* metrics) {
-  return [metrics](const models::LoadReport& report) {
-    metrics->RecordLoad(report.path, report.loaded, report.load_time);
-    const bool warmup_failed = report.loaded && !report.status.ok();
-    if (report.warmup_requests == 0 && !warmup_failed) return;
-    metrics->RecordWarmup(report.path, std::string(StatusName(report.status.code)),
-                          report.warmup_time);
-  };
-}
-
 // Applies the logging_config of each model.
 std::function<void(const std::vector<models::ModelConfig>&)> LogRequests(
     request_log::RequestLogs* logs) {
@@ -131,7 +120,6 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   std::unique_ptr<engine::Engine> engine;
   if (Status status = OpenEngineWithOps(options, &engine); !status.ok()) return status;
   metrics::Metrics metrics;
-  options.models.loader.on_load = RecordLoads(&metrics);
   request_log::RequestLogs request_logs(options.request_logs);
   options.models.on_configured = LogRequests(&request_logs);
   const Ending of_logs("request logs are still being written");

@@ -1,7 +1,6 @@
 #include "server/metrics/exposition.h"
 
 #include <cctype>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,10 +18,6 @@ constexpr MetricType kHistogram = MetricType::kHistogram;
 
 constexpr size_t kLatency = CallMetricIndex(":colcast:request_latency_microseconds");
 constexpr size_t kRunLatency = CallMetricIndex(":colcast:runtime_microseconds");
-constexpr size_t kRows = CallMetricIndex(":colcast:rows");
-
-// The label with which TensorFlow Serving distinguishes sessions from TFRT and TFLite.
-constexpr char kRuntime[] = "TF1";
 
 // Like TensorFlow Serving, writes the API of a REST request in lower case, as in its URL.
 std::string ApiAsServed(const RequestLabels& labels) {
@@ -56,21 +51,17 @@ void WriteRequestCount(const Series& requests, TextWriter* writer) {
 }
 
 using OwnLabels = std::vector<std::pair<std::string_view, std::string>>;
-using Sums = std::map<OwnLabels, HistogramSnapshot>;
 
 // Writes the call metric at `index` under another name, summed over the series with equal labels.
-// Leaves out series without labels.
-Sums WriteSums(const Series& requests, size_t index, const char* name, const char* help,
+void WriteSums(const Series& requests, size_t index, const char* name, const char* help,
                OwnLabels (*labels_of)(const RequestLabels&), TextWriter* writer) {
-  Sums sums;
+  std::map<OwnLabels, HistogramSnapshot> sums;
   for (const RequestSeries& series : requests) {
-    const OwnLabels labels = labels_of(series.labels);
     const HistogramSnapshot& histogram = series.histograms[index];
-    if (!labels.empty() && histogram.Count() > 0) sums[labels].Add(histogram);
+    if (histogram.Count() > 0) sums[labels_of(series.labels)].Add(histogram);
   }
   writer->Metric(name, kHistogram, help);
   for (const auto& [labels, sum] : sums) writer->Sample({labels.begin(), labels.end()}, sum);
-  return sums;
 }
 
 void WriteHistograms(const Series& requests, TextWriter* writer) {
@@ -87,22 +78,10 @@ void WriteHistograms(const Series& requests, TextWriter* writer) {
       requests, kRunLatency, ":tensorflow:serving:runtime_latency",
       "Microseconds a request took in the model.",
       [](const RequestLabels& labels) -> OwnLabels {
-        return {{"model_name", labels.model_name}, {"API", labels.api}, {"runtime", kRuntime}};
+        // "TF1" is a session, as opposed to TFRT and TFLite.
+        return {{"model_name", labels.model_name}, {"API", labels.api}, {"runtime", "TF1"}};
       },
       writer);
-  const Sums examples = WriteSums(
-      requests, kRows, ":tensorflow:serving:request_example_counts",
-      "tf.Examples of a request to classify or regress.",
-      [](const RequestLabels& labels) -> OwnLabels {
-        if (labels.api == "Predict" || labels.api == "ModelInfer") return {};
-        return {{"model", labels.model_name}};
-      },
-      writer);
-  writer->Metric(":tensorflow:serving:request_example_count_total", kCounter,
-                 "tf.Examples of all requests to classify or regress.");
-  for (const auto& [labels, sum] : examples) {
-    writer->Sample({labels.begin(), labels.end()}, sum.sum);
-  }
 }
 
 void WriteStatuses(const Series& requests, TextWriter* writer) {
@@ -140,35 +119,6 @@ void WriteRequests(const Series& requests, TextWriter* writer) {
   WriteHistograms(requests, writer);
   WriteStatuses(requests, writer);
   WriteCallMetrics(requests, writer);
-}
-
-void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer) {
-  writer->Metric(":tensorflow:cc:saved_model:load_attempt_count", kCounter,
-                 "Attempts to load a version, by their result.");
-  for (const LoadSeries& series : loads) {
-    const std::string_view path = series.model_path;
-    if (series.succeeded > 0) {
-      writer->Sample({{"model_path", path}, {"status", "success"}}, series.succeeded);
-    }
-    if (series.failed > 0) {
-      writer->Sample({{"model_path", path}, {"status", "fail"}}, series.failed);
-    }
-  }
-  writer->Metric(":tensorflow:cc:saved_model:load_latency", kCounter,
-                 "Microseconds that successful loads of a version took.");
-  for (const LoadSeries& series : loads) {
-    if (series.succeeded == 0) continue;
-    using std::chrono::microseconds;
-    writer->Sample({{"model_path", series.model_path}},
-                   int64_t{std::chrono::duration_cast<microseconds>(series.latency).count()});
-  }
-  writer->Metric(":tensorflow:serving:model_warmup_latency", kHistogram,
-                 "Microseconds that warming up a version took.");
-  for (const LoadSeries& series : loads) {
-    for (const auto& [status, latency] : series.warmup) {
-      writer->Sample({{"model_path", series.model_path}, {"status", status}}, latency);
-    }
-  }
 }
 
 }  // namespace colcast::metrics

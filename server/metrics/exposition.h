@@ -11,7 +11,6 @@
 namespace colcast::metrics {
 
 void WriteRequests(const std::vector<RequestSeries>& requests, TextWriter* writer);
-void WriteLoads(const std::vector<LoadSeries>& loads, TextWriter* writer);
 void WriteProcess(TextWriter* writer);
 
 }  // namespace colcast::metrics

@@ -64,31 +64,6 @@ Metrics::Counters* Metrics::FindOrMake(const CallRecord& record) {
   return requests_.try_emplace(Key(key), std::move(made)).first->second.get();
 }
 
-void Metrics::RecordLoad(const std::string& model_path, bool succeeded,
-                         std::chrono::nanoseconds latency) {
-  std::lock_guard<std::mutex> lock(loads_mutex_);
-  LoadSeries& load = FindOrMakeLoad(model_path);
-  ++(succeeded ? load.succeeded : load.failed);
-  if (succeeded) load.latency += latency;
-}
-
-void Metrics::RecordWarmup(const std::string& model_path, const std::string& status,
-                           std::chrono::nanoseconds latency) {
-  Histogram once(LatencyBuckets());
-  once.Observe(latency);
-  std::lock_guard<std::mutex> lock(loads_mutex_);
-  FindOrMakeLoad(model_path).warmup[status].Add(once.Snapshot());
-}
-
-LoadSeries& Metrics::FindOrMakeLoad(const std::string& model_path) {
-  for (LoadSeries& load : loads_) {
-    if (load.model_path == model_path) return load;
-  }
-  if (loads_.size() == kMaxLoads) loads_.erase(loads_.begin());
-  loads_.emplace_back().model_path = model_path;
-  return loads_.back();
-}
-
 std::vector<RequestSeries> Metrics::Requests() const {
   std::vector<RequestSeries> all;
   std::shared_lock<std::shared_mutex> lock(requests_mutex_);
@@ -106,11 +81,6 @@ std::vector<RequestSeries> Metrics::Requests() const {
     }
   }
   return all;
-}
-
-std::vector<LoadSeries> Metrics::Loads() const {
-  std::lock_guard<std::mutex> lock(loads_mutex_);
-  return loads_;
 }
 
 }  // namespace colcast::metrics

@@ -5,12 +5,10 @@
 #include <absl/base/thread_annotations.h>
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -39,15 +37,6 @@ struct RequestSeries {
   std::array<int64_t, kNumCallMetrics> counts{};
 };
 
-// Loads and warm-ups of the version in a directory.
-struct LoadSeries {
-  std::string model_path;
-  int64_t succeeded = 0;
-  int64_t failed = 0;
-  std::chrono::nanoseconds latency{};               // total time of successful loads
-  std::map<std::string, HistogramSnapshot> warmup;  // latency by status
-};
-
 // All methods may be called from any thread.
 class Metrics {
  public:
@@ -58,31 +47,17 @@ class Metrics {
   // series allocates memory. The number of models and signatures limits the number of series.
   void Record(const CallRecord& record);
 
-  // `model_path` is the version's directory.
-  void RecordLoad(const std::string& model_path, bool succeeded, std::chrono::nanoseconds latency);
-  // `status` is the name of a status code.
-  void RecordWarmup(const std::string& model_path, const std::string& status,
-                    std::chrono::nanoseconds latency);
-
   // Sorted by labels, compared field by field in the order of RequestLabels.
   std::vector<RequestSeries> Requests() const;
-  // The loads from the last kMaxLoads directories, in the order of their first load. The number is
-  // limited because a server may load new versions for years.
-  std::vector<LoadSeries> Loads() const;
-  static constexpr size_t kMaxLoads = 100;
 
  private:
   struct Counters;
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
   Counters* FindOrMake(const CallRecord& record);
-  LoadSeries& FindOrMakeLoad(const std::string& model_path)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(loads_mutex_);
 
   mutable std::shared_mutex requests_mutex_;  // guards the map; entries do not move
   std::map<Key, std::unique_ptr<Counters>, std::less<>> requests_ ABSL_GUARDED_BY(requests_mutex_);
-  mutable std::mutex loads_mutex_;
-  std::vector<LoadSeries> loads_ ABSL_GUARDED_BY(loads_mutex_);
 };
 
 }  // namespace colcast::metrics

@@ -79,18 +79,6 @@ TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
   for (const RequestSeries& series : all) EXPECT_EQ(series.answered[0], 4'000);
 }
 
-TEST(MetricsTest, LoadsAreKeptOfTheLastDirectories) {
-  Metrics metrics;
-  for (size_t version = 0; version < Metrics::kMaxLoads + 2; ++version) {
-    metrics.RecordLoad("/m/" + std::to_string(version), true, microseconds(1));
-  }
-  metrics.RecordLoad("/m/50", false, microseconds(1));
-  const std::vector<LoadSeries> loads = metrics.Loads();
-  ASSERT_EQ(loads.size(), Metrics::kMaxLoads);
-  EXPECT_EQ(loads.front().model_path, "/m/2");
-  EXPECT_EQ(loads[48].failed, 1);
-}
-
 TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));
@@ -107,37 +95,6 @@ TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-}
-
-TEST(ExpositionTest, ExamplesAreCountedWhereRowsAreExamples) {
-  Metrics metrics;
-  metrics.Record(Answered("a", "late"));
-  CallRecord record = Answered("a", "classify");
-  record.api = "Classify";
-  record.expansion.rows = 3;
-  metrics.Record(record);
-  const std::string text = RequestsText(metrics);
-  EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_counts_count{model=\"a\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr(":tensorflow:serving:request_example_count_total{model=\"a\"} 3\n"));
-}
-
-TEST(ExpositionTest, LoadsAreCountedByPathAndOutcome) {
-  Metrics metrics;
-  metrics.RecordLoad("/m/1", true, microseconds(1500));
-  metrics.RecordLoad("/m/2", false, microseconds(10));
-  metrics.RecordWarmup("/m/1", "OK", microseconds(12));
-  TextWriter writer;
-  WriteLoads(metrics.Loads(), &writer);
-  const std::string& text = writer.text();
-  for (const char* line : {
-           "load_attempt_count{model_path=\"/m/1\",status=\"success\"} 1\n",
-           "load_attempt_count{model_path=\"/m/2\",status=\"fail\"} 1\n",
-           ":tensorflow:cc:saved_model:load_latency{model_path=\"/m/1\"} 1500\n",
-           ":tensorflow:serving:model_warmup_latency_sum{model_path=\"/m/1\",status=\"OK\"} 12\n",
-       }) {
-    EXPECT_THAT(text, HasSubstr(line));
-  }
-  EXPECT_THAT(text, Not(HasSubstr("load_latency{model_path=\"/m/2\"}")));
 }
 
 TEST(BucketsTest, LatencyBoundsAreThoseOfTensorFlowServing) {

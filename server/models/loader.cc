@@ -55,7 +55,6 @@ Status Loader::Start(Job job, Done done) {
 
 void Loader::Run(const Job& job, const Done& done) {
   LoadReport report;
-  report.path = job.directory.path;
   std::shared_ptr<const Servable> servable;
   report.status = RunCaught("loading", [&] { return Load(job, &report, &servable); });
   if (!report.status.ok()) {
@@ -63,7 +62,6 @@ void Loader::Run(const Job& job, const Done& done) {
                             std::to_string(job.directory.version) + " cannot be loaded from " +
                             job.directory.path + ": " + report.status.message;
   }
-  if (options_.on_load) options_.on_load(report);
   done(report, std::move(servable));
 }
 
@@ -114,7 +112,6 @@ Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Se
       report->notes.push_back(std::move(problem));
     }
   }
-  report->loaded = true;
   const Clock::time_point loaded = Clock::now();
   status =
       inference::WarmUp(**servable, job.directory.path, options_.warmup, &report->warmup_requests);

@@ -75,16 +75,11 @@ class MemoryBudget {
 
 struct LoadReport {
   Status status;
-  bool loaded = false;                                // true even if warm-up then failed
   std::chrono::steady_clock::duration load_time{};    // time until graph and variables are loaded
   std::chrono::steady_clock::duration warmup_time{};  // time from then until the version may serve
   int warmup_requests = 0;
-  std::string path;                // the version's directory
   std::vector<std::string> notes;  // see engine::Model::notes()
 };
-
-// Called on the loading thread, possibly on several at once, before the version serves.
-using LoadListener = std::function<void(const LoadReport&)>;
 
 class Loader {
  public:
@@ -96,7 +91,6 @@ class Loader {
     inference::BatchingOptions batching;
     // Null without item tables. Must outlive all servables.
     const items::ItemTables* item_tables = nullptr;
-    LoadListener on_load;  // may be empty
     // Returns an error if loading the version in `directory` would crash or hang the process. If
     // empty, nothing is checked.
     std::function<Status(const std::string& directory)> check;

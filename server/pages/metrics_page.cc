@@ -265,7 +265,6 @@ std::string MetricsText(const Backend& backend, std::string_view server_version)
   WriteStates(models, &writer);
   WriteTables(models, &writer);
   WriteItemTables(*backend.item_tables, &writer);
-  WriteLoads(backend.metrics->Loads(), &writer);
   WriteSpans(backend.tracer, &writer);
   Write(":colcast:build_info", kGauge, "Always 1, labelled with the server's version.",
         {{{{"version", std::string(server_version)}}, 1}}, &writer);

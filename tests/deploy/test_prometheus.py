@@ -84,9 +84,8 @@ def _page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
         Stubs(server.target, model="shops").predict(columns, signature_name="columnar_late")
         (folder / "weighted/2").mkdir()
         (folder / "weighted/2/saved_model.pb").write_text("malformed")
-        failed = {"model_path": f"{folder}/weighted/2", "status": "fail"}
-        attempts = ":tensorflow:cc:saved_model:load_attempt_count"
-        wait_until(lambda: Metrics(server, "/metrics").value(attempts, **failed) == 1)
+        refused = ":colcast:versions_refused"
+        wait_until(lambda: Metrics(server, "/metrics").value(refused, model_name="weighted") == 1)
         metrics = Metrics(server, "/metrics")
     found: dict[str, list[dict[str, str]]] = {}
     for family in metrics.families:
