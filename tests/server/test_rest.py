@@ -178,7 +178,7 @@ def test_without_cors_headers_a_request_that_waits_too_long_is_answered_504(tmp_
     module = Slow()
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.run)
     flags = ["--rest_api_port=-1", "--num_workers=1", "--rest_api_timeout_in_ms=1"]
-    body = json.dumps({"inputs": [500_000]})
+    body = json.dumps({"inputs": [50_000]})
     with ServerProcess("slow", tmp_path, flags) as server:
         slow = Stubs(server.target, model="slow")
         slow.server = server
