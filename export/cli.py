@@ -17,7 +17,7 @@ from colcast.cli.console import report_console, showing_progress
 from colcast.cli.options import Command, Number, removed, section
 from colcast.export._collection import uncollected
 
-_MEASURE_SECONDS = 2.5  # seconds of CPU time
+_MEASURE_SECONDS = 1.0  # seconds of CPU time
 _FILE = click.Path(path_type=Path)
 _model = section("Model")
 _features = section("Features")
