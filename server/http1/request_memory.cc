@@ -54,7 +54,7 @@ void CountedBytes::Clear() {
   } else {
     std::free(data_);
   }
-  if (memory_ != nullptr) memory_->Return(capacity_);
+  if (memory_ != nullptr && capacity_ > 0) memory_->Return(capacity_);
   data_ = nullptr;
   size_ = capacity_ = 0;
 }

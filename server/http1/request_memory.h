@@ -57,8 +57,8 @@ class RequestMemory {
 // by moving its pages: without a copy, and without memory for bytes not yet written.
 class CountedBytes {
  public:
-  // `memory` counts the block; it may be null and must outlive it. If there is no memory left,
-  // appending throws OverMemoryLimit or std::bad_alloc and changes nothing.
+  // `memory` counts the block; it may be null, and must outlive the block until that is cleared. If
+  // there is no memory left, appending throws OverMemoryLimit or std::bad_alloc, changing nothing.
   explicit CountedBytes(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~CountedBytes() { Clear(); }
   CountedBytes(CountedBytes&& other) noexcept { *this = std::move(other); }
