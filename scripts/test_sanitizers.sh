@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 . scripts/environment.sh
 sanitizer=${1:-thread}
 build=build/sanitizer-${sanitizer%%,*}
-tests=({api,base,http1,http2,items,net,rest,scheduling,states,tables,tracing,wire}_test)
+tests=({base,http1,http2,items,net,scheduling,states,tables,tracing,wire}_test)
+# Protobuf's maps have another layout under the thread sanitizer, but Debian's library is built without it.
+[ "$sanitizer" = thread ] || tests+=({api,rest}_test)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_PYTHON="$PWD/.venv/bin/python" -DCOLCAST_SANITIZER="$sanitizer" > "$build-configure.log" ||
   { cat "$build-configure.log" >&2; exit 1; }
@@ -16,5 +18,5 @@ export TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktra
 for test in "${tests[@]}"; do
   # Skips tests that limit the address space, because sanitizers need more, and tests that raise a
   # signal, because sanitizers handle it.
-  "$build/bin/$test" --gtest_brief=1 --gtest_filter='-*NoThread*:ThreadLimit*:BusErrorGuardDeathTest*'
+  "$build/bin/$test" --gtest_brief=1 --gtest_filter='-*AThreadThatCannotStart*:BusErrorGuardDeathTest*'
 done
