@@ -150,7 +150,7 @@ class CloseIdlestTest : public ConnectionTest {
  protected:
   // Closes as if each connection had last been used a second ago, or just now.
   bool Close(size_t most, bool just_now = false) {
-    auto last = scheduling::Clock::time_point::min();
+    scheduling::Clock::time_point last;
     const auto all = poller_.AllOf<Connection>();
     for (const auto& each : all) last = std::max(last, each->last_use().second);
     return CloseIdlest(all, most, last + std::chrono::seconds(just_now ? 0 : 1));
