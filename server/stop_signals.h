@@ -26,8 +26,7 @@ bool StopWasAsked();
 void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline` unless it has ended by itself: with exit code 1 and a
-// line in the log that says what is still running. Needed because a running model cannot be
-// stopped.
+// line in the log that names what still runs. Needed because a running model cannot be stopped.
 void EndShortlyAfter(std::chrono::steady_clock::time_point deadline, const char* (*running)());
 
 }  // namespace colcast

@@ -141,8 +141,8 @@ void WorkerPool::Work(int number, bool* has_run) {
       *has_run = queue_.Take(now, FreeWorkers(), &next, &companions);
       if (*has_run) ++num_running_;
       NoteQueued();
-      // Several wake-ups may have woken only one worker, so each worker wakes the next.
-      // Another worker must run the batch that is still filling when its timeout ends.
+      // Each worker wakes the next, because several wake-ups may have woken only one worker, and
+      // because another worker must run a batch that is still filling when its timeout ends.
       if (queue_.ReadyAt(now) != Clock::time_point::max()) idle_.WakeOne();
     }
     DropAll(expired, DropReason::kDeadlineExceeded);

@@ -68,7 +68,7 @@ void Sender::End(const Call& call, const Status& status) {
   }
 }
 
-// Also ends late calls. The poller knows all open connections, including those that were replaced.
+// Ends late calls, too. The poller knows all open connections, even those that were replaced.
 Clock::time_point Sender::NextEvent() {
   Clock::time_point next = Clock::time_point::max();
   if (next_ < job_.calls.size()) {

@@ -1,5 +1,5 @@
-// Errors and limits. server/inference/example_request_protobuf_test.cc compares what is read with
-// protobuf.
+// Tests errors and limits. server/inference/example_request_protobuf_test.cc compares the decoded
+// values with protobuf's.
 #include "server/wire/example_request.h"
 
 #include <gtest/gtest.h>

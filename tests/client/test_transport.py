@@ -1,4 +1,4 @@
-"""A scripted server and both clients, of which one is awaited: versions, deadlines, encoding."""
+"""The blocking and the async client against a scripted server: versions, deadlines, encoding."""
 
 import asyncio
 import threading

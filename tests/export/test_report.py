@@ -155,7 +155,7 @@ HEADINGS = ["written", "proved", "expected", "limits", "next step"]
 
 
 def export(capsys, model, output, *options):
-    """Exports by the command line and returns what it printed, by heading."""
+    """Runs `colcast export` and returns the printed sections by heading."""
     command = ["export", "--saved-model", str(model), "--output", str(output), *options]
     assert main(command) == 0
     printed = capsys.readouterr().out

@@ -19,7 +19,7 @@ class TableReaderThread {
  public:
   // Checks each table once, and again after its file was touched. A model whose file has a new
   // modification time answers DATA_LOSS until that check. If the tables exceed `available` bytes, a
-  // check evicts what it reads, so that the rows that requests need stay in memory.
+  // check evicts the pages it has read, to keep those that requests need in memory.
   explicit TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
                              int64_t available = AvailableMemory());
   // Stops without waiting for the end of the current table.
