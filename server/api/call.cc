@@ -27,7 +27,7 @@ Status Call::FindServable(const ModelSpec& spec) {
   if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
   record_.model_name = servable_->name();
   record_.model_version = servable_->version();
-  SetSignature(spec.signature_name);
+  record_.signature_name = inference::LabelOf(nullptr);
   return OkStatus();
 }
 
@@ -36,9 +36,10 @@ Status Call::ReadRequest() {
   return status.ok() ? codec_.Read(this) : status;
 }
 
-void Call::SetSignature(const std::string& name) {
+const inference::Signature* Call::FindSignature(const std::string& name) {
   signature_ = servable_->Find(name);
   record_.signature_name = inference::LabelOf(signature_);
+  return signature_;
 }
 
 void Call::LogIfSampled() {
@@ -186,8 +187,8 @@ Status ExamplesCall::RunModel(inference::RunGate* gate) {
   inference::CallOptions options = backend().calls;
   options.gate = gate;
   response_.Clear();
-  Status status = inference::RunExamples(found(), codec_->tasks(), codec_->input(), options,
-                                         &response_, &call_record());
+  Status status = inference::RunExamples(found(), found_signature(), codec_->tasks(),
+                                         codec_->input(), options, &response_, &call_record());
   return status.ok() ? codec_->Write(response_) : status;
 }
 

@@ -90,7 +90,11 @@ class FakeEngine final : public engine::Engine {
 class FakePredict final : public FakeTransport<PredictCodec> {
  public:
   FakePredict() : FakeTransport("Predict") {}
-  Status Read(Call* call) override { return call->FindServable(decoded.model_spec); }
+  Status Read(Call* call) override {
+    Status status = call->FindServable(decoded.model_spec);
+    if (status.ok()) call->FindSignature(decoded.model_spec.signature_name);
+    return status;
+  }
   void Describe(PredictCall*, scheduling::JobProfile*) override {}
   DecodedRequest& request() override { return decoded; }
   Status Write(const PredictResponse& response) override {
@@ -108,7 +112,9 @@ class FakeExamples final : public FakeTransport<ExamplesCodec> {
   Status Read(Call* call) override {
     ModelSpec spec;
     spec.name = "m";
-    return call->FindServable(spec);
+    Status status = call->FindServable(spec);
+    if (status.ok()) call->FindSignature(inference::ModelSpecOf(asked).signature_name());
+    return status;
   }
   const MultiInferenceRequest& tasks() const override { return asked; }
   const ExampleInput& input() const override { return examples; }

@@ -31,26 +31,22 @@ Status CheckModelNames(const MultiInferenceRequest& request) {
 
 // A checked task.
 struct Plan {
-  const Signature* signature = nullptr;
+  const Signature* signature;
   std::string method_name;
   std::vector<std::string> fetches;
 };
 
-Status MakePlan(const Servable& servable, const InferenceTask& task, const CallOptions& options,
-                Plan* plan) {
-  plan->method_name = task.method_name();
-  Status status = servable.Find(task.model_spec().signature_name(), &plan->signature);
-  if (!status.ok()) return status;
-  return CheckTask(*plan->signature->def, plan->method_name, options, &plan->fetches);
-}
-
-Status MakePlans(const Servable& servable, const MultiInferenceRequest& request,
-                 const CallOptions& options, std::vector<Plan>* plans) {
+Status MakePlans(const Servable& servable, const Signature* first,
+                 const MultiInferenceRequest& request, const CallOptions& options,
+                 std::vector<Plan>* plans) {
   if (Status status = CheckModelNames(request); !status.ok()) return status;
   std::set<const Signature*> signatures;
   for (const InferenceTask& task : request.tasks()) {
-    Plan plan;
-    if (Status status = MakePlan(servable, task, options, &plan); !status.ok()) return status;
+    const std::string& name = task.model_spec().signature_name();
+    Plan plan = {plans->empty() ? first : servable.Find(name), task.method_name(), {}};
+    if (plan.signature == nullptr) return servable.NoSignature(name);
+    Status status = CheckTask(*plan.signature->def, plan.method_name, options, &plan.fetches);
+    if (!status.ok()) return status;
     if (!signatures.insert(plan.signature).second) {
       return InvalidArgument("Duplicate evaluation of signature: ", plan.signature->name);
     }
@@ -92,13 +88,15 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(const MultiInferenceRequest& r
                                  : request.tasks(0).model_spec();
 }
 
-Status RunExamples(const Servable& servable, const MultiInferenceRequest& request,
-                   const ExampleInput& input, const CallOptions& options,
-                   MultiInferenceResponse* response, metrics::CallRecord* record) {
+Status RunExamples(const Servable& servable, const Signature* first,
+                   const MultiInferenceRequest& request, const ExampleInput& input,
+                   const CallOptions& options, MultiInferenceResponse* response,
+                   metrics::CallRecord* record) {
   std::vector<Plan> plans;
-  if (Status status = MakePlans(servable, request, options, &plans); !status.ok()) return status;
+  Status status = MakePlans(servable, first, request, options, &plans);
+  if (!status.ok()) return status;
   ExampleBatch batch;
-  if (Status status = batch.Fill(input, options); !status.ok()) return status;
+  if (status = batch.Fill(input, options); !status.ok()) return status;
   std::vector<const Signature*> signatures;
   for (const Plan& plan : plans) {
     signatures.push_back(plan.signature);
@@ -107,8 +105,8 @@ Status RunExamples(const Servable& servable, const MultiInferenceRequest& reques
     answered->set_signature_name(std::string(plan.signature->name));
     answered->mutable_version()->set_value(servable.version());
   }
-  if (Status status = batch.Enter(signatures, options); !status.ok()) return status;
-  Status status = RunTasks(servable, plans, &batch, response, record);
+  if (status = batch.Enter(signatures, options); !status.ok()) return status;
+  status = RunTasks(servable, plans, &batch, response, record);
   if (status.ok() && options.gate != nullptr) options.gate->Learn();
   return status;
 }

@@ -33,7 +33,8 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
     const tensorflow::serving::MultiInferenceRequest& request);
 
 // Runs the request's tasks on `servable`, on the calling thread, ignoring the model that the
-// request names. The response has one result per task, in the same order, with the model name,
+// request names. `first` is the signature that its first task names, null if the servable has none
+// of that name. The response has one result per task, in the same order, with the model name,
 // signature and version. A task without a signature name uses "serving_default". The examples come
 // from `input`, not from the request.
 //
@@ -41,7 +42,7 @@ const tensorflow::serving::ModelSpec& ModelSpecOf(
 // or does not fit (CheckTask()), or outputs cannot be converted (ToResult()); with several tasks,
 // also if model names are missing or differ, or a signature is repeated. Returns RESOURCE_EXHAUSTED
 // if the copies of the context, one per example, exceed max_expanded_bytes.
-Status RunExamples(const Servable& servable,
+Status RunExamples(const Servable& servable, const Signature* first,
                    const tensorflow::serving::MultiInferenceRequest& request,
                    const ExampleInput& input, const CallOptions& options,
                    tensorflow::serving::MultiInferenceResponse* response,

@@ -111,7 +111,13 @@ class ExampleRunTest : public testing::Test {
       task->set_method_name("tensorflow/serving/" + method);
     }
     results_.Clear();
-    return RunExamples(*servable_, request, input_, options_, &results_, &record_);
+    return Run(request);
+  }
+
+  // Runs the request after a caller has found the signature of its first task.
+  Status Run(const MultiInferenceRequest& request) {
+    const Signature* const first = servable_->Find(ModelSpecOf(request).signature_name());
+    return RunExamples(*servable_, first, request, input_, options_, &results_, &record_);
   }
 
   FakeModel* model_;
@@ -245,6 +251,14 @@ TEST_F(ExampleRunTest, EachTaskIsARun) {
   EXPECT_EQ(results_.results(1).model_spec().signature_name(), "regress");
 }
 
+TEST_F(ExampleRunTest, TheFirstTasksSignatureIsNotFoundAgain) {
+  MultiInferenceRequest request = OneTask({}, kRegressMethodName);
+  request.mutable_tasks(0)->mutable_model_spec()->set_signature_name("looked up before");
+  const Signature* const first = servable_->Find("regress");
+  ASSERT_TRUE(RunExamples(*servable_, first, request, input_, options_, &results_, &record_).ok());
+  EXPECT_EQ(results_.results(0).model_spec().signature_name(), "regress");
+}
+
 TEST_F(ExampleRunTest, ContradictoryTasksAreRefused) {
   EXPECT_EQ(DoMultiInference({{"regress", "regress"}, {"regress", "regress"}}).message,
             "Duplicate evaluation of signature: regress");
@@ -252,7 +266,7 @@ TEST_F(ExampleRunTest, ContradictoryTasksAreRefused) {
   MultiInferenceRequest request;
   request.add_tasks()->mutable_model_spec()->set_name("m");
   request.add_tasks()->mutable_model_spec()->set_name("n");
-  EXPECT_THAT(RunExamples(*servable_, request, input_, options_, &results_, &record_).message,
+  EXPECT_THAT(Run(request).message,
               HasSubstr("must access the same model name. Found \"m\" and \"n\""));
 }
 

@@ -40,9 +40,7 @@ const Signature* Servable::Find(std::string_view requested) const {
   return found == by_name_.end() ? nullptr : &found->second;
 }
 
-Status Servable::Find(std::string_view requested, const Signature** signature) const {
-  *signature = Find(requested);
-  if (*signature != nullptr) return OkStatus();
+Status Servable::NoSignature(std::string_view requested) const {
   return InvalidArgument(
       "No signature was found with the name: ", Quoted(SignatureNameOf(requested)),
       "; the model has ", KeyList(signatures()));

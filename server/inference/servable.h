@@ -79,10 +79,9 @@ class Servable {
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
   // The signature that a request names; an empty name means "serving_default". Null if there is
-  // none.
+  // none: NoSignature() is then the error, which lists the model's signatures.
   const Signature* Find(std::string_view requested) const;
-  // Like Find(), but returns INVALID_ARGUMENT, listing the model's signatures, if there is none.
-  Status Find(std::string_view requested, const Signature** signature) const;
+  Status NoSignature(std::string_view requested) const;
 
   const engine::BatchRules& batch_rules() const { return batch_rules_; }
   // The lookup of columns that requests leave out; null if the model has no item table.

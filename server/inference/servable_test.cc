@@ -25,14 +25,16 @@ class ServableTest : public testing::Test {
 };
 
 TEST_F(ServableTest, AnUnknownSignatureIsAnErrorThatListsTheOthers) {
-  const Signature* signature = nullptr;
-  ASSERT_TRUE(servable_->Find("classify", &signature).ok());
+  const Signature* signature = servable_->Find("classify");
+  ASSERT_NE(signature, nullptr);
   EXPECT_EQ(signature->def->method_name(), kClassifyMethodName);
   EXPECT_EQ(signature->number, 0);
-  ASSERT_TRUE(servable_->Find("", &signature).ok());
+  signature = servable_->Find("");
+  ASSERT_NE(signature, nullptr);
   EXPECT_EQ(signature->name, "serving_default");
   EXPECT_EQ(signature->number, 1);
-  const Status status = servable_->Find("rank", &signature);
+  EXPECT_EQ(servable_->Find("rank"), nullptr);
+  const Status status = servable_->NoSignature("rank");
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message,
               HasSubstr("\"rank\"; the model has {classify, serving_default, train}"));

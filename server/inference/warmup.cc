@@ -36,6 +36,7 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
 Status RunTasks(const Servable& servable, const google::protobuf::Message& recorded,
                 const tensorflow::serving::MultiInferenceRequest& tasks, int iterations) {
   const CallOptions options;
+  const Signature* const first = servable.Find(ModelSpecOf(tasks).signature_name());
   const std::string message = recorded.SerializeAsString();
   ExampleRequest request;
   if (Status status = DecodeExampleRequest(Bytes(message), recorded.GetDescriptor()->name().c_str(),
@@ -46,7 +47,7 @@ Status RunTasks(const Servable& servable, const google::protobuf::Message& recor
   for (int i = 0; i < iterations; ++i) {
     tensorflow::serving::MultiInferenceResponse response;
     metrics::CallRecord record;
-    Status status = RunExamples(servable, tasks, request.input, options, &response, &record);
+    Status status = RunExamples(servable, first, tasks, request.input, options, &response, &record);
     if (!status.ok()) return status;
   }
   return OkStatus();

@@ -36,8 +36,8 @@ Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ModelMetadataResponse* response) {
   std::shared_ptr<const Servable> servable;
   if (Status status = models.Find(spec, &servable); !status.ok()) return status;
-  const inference::Signature* found = nullptr;
-  if (Status status = servable->Find(spec.signature_name, &found); !status.ok()) return status;
+  const inference::Signature* const found = servable->Find(spec.signature_name);
+  if (found == nullptr) return servable->NoSignature(spec.signature_name);
   std::vector<VersionStatus> versions;
   ModelSpec all;
   all.name = spec.name;

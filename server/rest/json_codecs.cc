@@ -89,10 +89,8 @@ class JsonCodec : public Base {
   }
 
  protected:
-  virtual Status Parse(std::string_view text, int64_t max_rows,
-                       const inference::Servable& servable) = 0;
-  // The signature named in the body, as far as it was read; empty if there is none.
-  virtual const std::string& signature_name() const = 0;
+  // Reads the request from the body, for a call that has its servable, and finds its signature.
+  virtual Status Parse(std::string_view text, api::Call* call) = 0;
 
   const std::shared_ptr<Exchange> http_;
   Response response_;
@@ -121,9 +119,7 @@ class JsonCodec : public Base {
       if (!status.ok()) return status;
     }
     const std::string_view text = is_compressed() ? inflated.Text() : body_.Text();
-    Status parsed = Parse(text, call->backend().calls.max_request_rows, call->found());
-    call->SetSignature(signature_name());
-    return parsed;
+    return Parse(text, call);
   }
 
   const ModelSpec model_;
@@ -154,12 +150,12 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
   }
 
  private:
-  Status Parse(std::string_view text, int64_t max_rows,
-               const inference::Servable& servable) override {
+  Status Parse(std::string_view text, api::Call* call) override {
+    const inference::Servable& servable = call->found();
     // Finds a signature and adds the keys of item tables to its inputs.
     const auto find = [&](const std::string& name, const tensorflow::SignatureDef** signature) {
-      const inference::Signature* found = nullptr;
-      if (Status status = servable.Find(name, &found); !status.ok()) return status;
+      const inference::Signature* const found = call->FindSignature(name);
+      if (found == nullptr) return servable.NoSignature(name);
       *signature = found->def;
       if (servable.items() == nullptr) return OkStatus();
       with_keys_ = *found->def;
@@ -167,12 +163,11 @@ class JsonPredict final : public JsonCodec<api::PredictCodec> {
       *signature = &with_keys_;
       return OkStatus();
     };
-    Status status = json_.Read(text, max_rows, find);
+    Status status = json_.Read(text, call->backend().calls.max_request_rows, find);
     request().model_spec.name = servable.name();
-    request().model_spec.signature_name = signature_name();
+    request().model_spec.signature_name = json_.signature_name();
     return status;
   }
-  const std::string& signature_name() const override { return json_.signature_name(); }
 
   tensorflow::SignatureDef with_keys_;
   PredictJson json_;
@@ -197,17 +192,16 @@ class JsonExamples final : public JsonCodec<api::ExamplesCodec> {
   }
 
  private:
-  Status Parse(std::string_view text, int64_t max_rows,
-               const inference::Servable& servable) override {
-    Status status = examples_.Read(text, max_rows);
+  Status Parse(std::string_view text, api::Call* call) override {
+    Status status = examples_.Read(text, call->backend().calls.max_request_rows);
     tensorflow::serving::ModelSpec spec;
-    spec.set_name(servable.name());
-    spec.set_signature_name(signature_name());
+    spec.set_name(call->found().name());
+    spec.set_signature_name(examples_.signature_name());
+    call->FindSignature(examples_.signature_name());
     tasks_ = inference::OneTask(
         spec, classifies_ ? inference::kClassifyMethodName : inference::kRegressMethodName);
     return status;
   }
-  const std::string& signature_name() const override { return examples_.signature_name(); }
 
   const bool classifies_;
   ExamplesJson examples_;

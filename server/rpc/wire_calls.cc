@@ -138,6 +138,14 @@ class WireCodec : public Codec {
   }
 
  protected:
+  // Finds what the message's `spec` names.
+  static Status FindModel(const ModelSpec& spec, api::Call* call) {
+    if (call->has_servable()) return OkStatus();
+    Status status = call->FindServable(spec);
+    if (status.ok()) call->FindSignature(spec.signature_name);
+    return status;
+  }
+
   const Messages& messages_;
   http2::Call* const call_;  // destroyed by Send()
 };
@@ -166,7 +174,7 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
       return InvalidArgument("malformed ", messages_.request,
                              ": protobuf cannot parse the fields other than input");
     }
-    status = call->FindServable(FromProto(inference::ModelSpecOf(tasks_)));
+    status = FindModel(FromProto(inference::ModelSpecOf(tasks_)), call);
     is_read_ = status.ok();
     return status;
   }
@@ -229,7 +237,7 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
     if (is_long && !is_read) return;
     const Status status = WithinMemory([&] {
       Status read = is_read ? OkStatus() : Decode(*call);
-      if (read.ok() && !call->has_servable()) read = call->FindServable(request().model_spec);
+      if (read.ok()) read = FindModel(request().model_spec, call);
       if (read.ok()) inference::DescribePredict(call, profile);
       return read;
     });
@@ -244,10 +252,7 @@ class WirePredict final : public WireCodec<api::PredictCodec, PredictMessages> {
     if (decoded_ == nullptr) {
       if (Status status = Decode(*call); !status.ok()) return status;
     }
-    const ModelSpec& spec = request().model_spec;
-    if (!call->has_servable()) {
-      if (Status status = call->FindServable(spec); !status.ok()) return status;
-    }
+    if (Status status = FindModel(request().model_spec, call); !status.ok()) return status;
     return inference::CheckMethodName(call->found_signature(), call->backend().calls);
   }
 
