@@ -30,7 +30,8 @@ template <int kColumns>
 void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
                 const float* weights, float* sums) {
   constexpr int kVectors = kColumns / kFloats;
-  Floats partial[4][kVectors] = {};
+  Floats partial[4][kVectors];  // filled in a loop, so that it stays in registers
+  for (auto& vectors : partial) std::fill_n(vectors, kVectors, Floats{});
   const auto add = [&](size_t i, Floats* to) {
     const float* const row = table + ids[i] * width;
     for (int v = 0; v < kVectors; ++v) {
@@ -52,7 +53,8 @@ void SumColumns(const float* table, size_t width, absl::Span<const int64_t> ids,
     }
   }
   for (size_t i = by_fours; i < count; ++i) add(i, partial[0]);
-  std::memcpy(sums, partial[0], sizeof(partial[0]));
+  for (int v = 0; v < kVectors; ++v)
+    std::memcpy(sums + kFloats * v, &partial[0][v], sizeof(Floats));
 }
 
 void Sum(const float* table, size_t width, absl::Span<const int64_t> ids, const float* weights,
