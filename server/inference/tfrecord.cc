@@ -1,6 +1,7 @@
 #include "server/inference/tfrecord.h"
 
 #include <array>
+#include <cstring>
 
 namespace colcast::inference {
 namespace {
@@ -19,13 +20,20 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
   for (; bytes > 0; --bytes, value >>= 8) *text += static_cast<char>(value);
 }
 
-// The remainder of each byte, for the Castagnoli polynomial.
-constexpr std::array<uint32_t, 256> kRemainders = [] {
-  std::array<uint32_t, 256> remainders{};
-  for (uint32_t byte = 0; byte < remainders.size(); ++byte) {
+// The remainder, for the Castagnoli polynomial, of each byte with 0 to 7 zero bytes behind it.
+using Remainders = std::array<std::array<uint32_t, 256>, sizeof(uint64_t)>;
+constexpr Remainders kRemainders = [] {
+  Remainders remainders{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
     uint32_t crc = byte;
     for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc % 2 == 0 ? 0 : 0x82F63B78);
-    remainders[byte] = crc;
+    remainders[0][byte] = crc;
+  }
+  for (size_t zeros = 1; zeros < remainders.size(); ++zeros) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t crc = remainders[zeros - 1][byte];
+      remainders[zeros][byte] = crc >> 8 ^ remainders[0][crc & 0xff];
+    }
   }
   return remainders;
 }();
@@ -34,7 +42,18 @@ constexpr std::array<uint32_t, 256> kRemainders = [] {
 
 uint32_t MaskedCrc32c(std::string_view data) {
   uint32_t crc = ~0u;
-  for (const char c : data) crc = crc >> 8 ^ kRemainders[(crc ^ static_cast<uint8_t>(c)) & 0xff];
+  for (uint64_t word; data.size() >= sizeof(word); data.remove_prefix(sizeof(word))) {
+    std::memcpy(&word, data.data(), sizeof(word));
+    word ^= crc;
+    crc = 0;
+    for (const auto& remainders : kRemainders) {
+      crc ^= remainders[word >> 56];
+      word <<= 8;
+    }
+  }
+  for (const char c : data) {
+    crc = crc >> 8 ^ kRemainders[0][(crc ^ static_cast<uint8_t>(c)) & 0xff];
+  }
   crc = ~crc;
   return (crc >> 15 | crc << 17) + 0xA282EAD8u;
 }

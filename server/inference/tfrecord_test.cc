@@ -51,6 +51,10 @@ class TfRecordTest : public testing::Test {
 TEST_F(TfRecordTest, TheChecksumIsTheMaskedCastagnoli) {
   // The CRC catalog's check value: the CRC-32C of "123456789" is 0xE3069283.
   EXPECT_EQ(MaskedCrc32c("123456789"), (0xE3069283u >> 15 | 0xE3069283u << 17) + 0xA282EAD8u);
+  // RFC 3720, B.4: the bytes 0 to 31.
+  std::string ascending;
+  for (char c = 0; c < 32; ++c) ascending += c;
+  EXPECT_EQ(MaskedCrc32c(ascending), (0x46DD794Eu >> 15 | 0x46DD794Eu << 17) + 0xA282EAD8u);
 }
 
 TEST_F(TfRecordTest, WritesARecord) {

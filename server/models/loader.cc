@@ -81,8 +81,10 @@ Status Loader::WaitForTables(const engine::Model& model) {
 Status Loader::Load(const Job& job, LoadReport* report, std::shared_ptr<const Servable>* servable) {
   const Clock::time_point start = Clock::now();
   MemoryBudget::Reservation reservation;
+  ModelSize size;
   Status status = CheckManifest(job.directory.path);
-  if (status.ok()) status = memory_.Reserve(SizeOnDisk(job.directory.path), &reservation);
+  if (status.ok()) status = SizeOnDisk(job.directory.path, &size);
+  if (status.ok()) status = memory_.Reserve(size, &reservation);
   if (!status.ok()) return status;
   if (job.check && options_.check) status = options_.check(job.directory.path);
   if (!status.ok()) return status;
@@ -203,8 +205,8 @@ std::shared_ptr<const Servable> Unloader::Share(std::shared_ptr<const Servable> 
               const Servable*) mutable { queue->Push(std::move(item)); }};
 }
 
-ModelSize SizeOnDisk(const std::string& directory) {
-  ModelSize size;
+Status SizeOnDisk(const std::string& directory, ModelSize* size) {
+  *size = {};
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
@@ -212,13 +214,15 @@ ModelSize SizeOnDisk(const std::string& directory) {
     if (entry->is_regular_file(gone)) {
       const auto bytes = entry->file_size(gone);
       if (!gone) {
-        size.bytes += static_cast<int64_t>(bytes);
-        if (entry->path().stem() == "saved_model") size.graph_bytes += static_cast<int64_t>(bytes);
+        size->bytes += static_cast<int64_t>(bytes);
+        if (entry->path().stem() == "saved_model") size->graph_bytes += static_cast<int64_t>(bytes);
       }
+    } else if (entry->is_other(gone)) {
+      return FailedPrecondition(entry->path().native(), " is neither a regular file nor a folder");
     }
     entry.increment(error);
   }
-  return size;
+  return OkStatus();
 }
 
 MemoryBudget::MemoryBudget(double margin_fraction, std::function<int64_t()> available)

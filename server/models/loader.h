@@ -29,12 +29,13 @@ namespace colcast::models {
 using inference::Servable;
 
 // The total size of the files under `directory`, following links to files, and the size of the
-// graph alone. 0 if there are none.
+// graph alone; 0 if there are none. Returns FAILED_PRECONDITION, naming it, for a FIFO, socket or
+// device among them: opening it could block the load forever.
 struct ModelSize {
   int64_t bytes = 0;
   int64_t graph_bytes = 0;
 };
-ModelSize SizeOnDisk(const std::string& directory);
+Status SizeOnDisk(const std::string& directory, ModelSize* size);
 
 // Refuses models that do not fit in memory, before the kernel kills the server for loading them.
 class MemoryBudget {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -130,6 +131,15 @@ TEST_F(LoaderTest, AVersionThatDoesNotFitIsNotTried) {
   EXPECT_THAT(engine_.loaded, ElementsAre());
 }
 
+TEST_F(LoaderTest, AFifoAmongItsFilesIsNamedAndNotOpened) {
+  const fs::path fifo = directory_ / "variables" / "variables.index";
+  fs::create_directory(fifo.parent_path());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THAT(Load().status.message,
+              HasSubstr(fifo.native() + " is neither a regular file nor a folder"));
+  EXPECT_THAT(engine_.loaded, ElementsAre());
+}
+
 TEST_F(LoaderTest, ACheckComesFirstWhereItIsAskedFor) {
   options_.check = [](const std::string& directory) { return Internal("crashed on ", directory); };
   EXPECT_TRUE(Load(/*check=*/false).status.ok());
@@ -193,11 +203,15 @@ class SizeOnDiskTest : public FakeRootTest {};
 TEST_F(SizeOnDiskTest, AddsFilesAtAnyDepth) {
   Write("model/saved_model.pb", "12345");
   Write("model/variables/variables.data", "123");
-  EXPECT_EQ(SizeOnDisk(root_ / "model").bytes, 8);
-  EXPECT_EQ(SizeOnDisk(root_ / "model").graph_bytes, 5);
   fs::create_directory_symlink(root_ / "model", root_ / "link");
-  EXPECT_EQ(SizeOnDisk(root_ / "link").bytes, 8);
-  EXPECT_EQ(SizeOnDisk(root_ / "none").bytes, 0);
+  ModelSize size;
+  for (const char* name : {"model", "link"}) {
+    ASSERT_TRUE(SizeOnDisk(root_ / name, &size).ok());
+    EXPECT_EQ(size.bytes, 8);
+    EXPECT_EQ(size.graph_bytes, 5);
+  }
+  ASSERT_TRUE(SizeOnDisk(root_ / "none", &size).ok());
+  EXPECT_EQ(size.bytes, 0);
 }
 
 TEST(MemoryBudgetTest, RefusesWhatDoesNotFitWithItsMarginNamingTheSizes) {

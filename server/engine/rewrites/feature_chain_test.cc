@@ -56,6 +56,12 @@ TEST_F(FeatureChainTest, StepsComeInTheOrderInWhichTheyRun) {
   EXPECT_EQ(Read(), "hash=50 at_most=30 mod=9 gather of column");
 }
 
+TEST_F(FeatureChainTest, IntegersAreHashedAsDecimals) {
+  LookUp(
+      ops::StringToHashBucketFast(scope_, ops::AsString(scope_, Column(tensorflow::DT_INT64)), 9));
+  EXPECT_EQ(Read(), "hash=9 gather of column");
+}
+
 TEST_F(FeatureChainTest, ItEndsAtAnUnknownOp) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::Abs(scope_.WithOpName("unknown"), column));
