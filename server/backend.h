@@ -20,6 +20,7 @@ namespace colcast {
 // All pointers must outlive the endpoints.
 struct Backend {
   models::ModelManager* models = nullptr;
+  const models::ServingTable* served = nullptr;  // of `models`
   scheduling::WorkerPool* workers = nullptr;
   scheduling::WorkerPool* readers = nullptr;  // reads request bodies; see api::ReadAndRun()
   metrics::Metrics* metrics = nullptr;

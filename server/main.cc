@@ -139,6 +139,7 @@ Status Serve(ServerOptions options, const sigset_t& stop_signals) {
   scheduling::WorkerPool readers(api::ReaderOptions());
   std::atomic<bool> ready{false};
   const Backend backend{&models,
+                        &models.served(),
                         &workers,
                         &readers,
                         &metrics,

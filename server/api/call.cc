@@ -24,7 +24,7 @@ Call::Call(Codec* codec, const Backend& backend) : codec_(*codec), backend_(back
 }
 
 Status Call::FindServable(const ModelSpec& spec) {
-  if (Status status = backend_.models->Find(spec, &servable_); !status.ok()) return status;
+  if (Status status = backend_.served->Find(spec, &servable_); !status.ok()) return status;
   record_.model_name = servable_->name();
   record_.model_version = servable_->version();
   record_.signature_name = inference::LabelOf(nullptr);

@@ -141,6 +141,7 @@ class CallTest : public testing::Test {
     models_ = std::make_unique<models::ModelManager>(options, &engine_);
     EXPECT_TRUE(models_->Start().ok());
     backend_.models = models_.get();
+    backend_.served = &models_->served();
     backend_.workers = &workers_;
     backend_.metrics = &metrics_;
     backend_.request_logs = &request_logs_;

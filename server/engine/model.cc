@@ -122,17 +122,17 @@ Status TensorFlowModel::Plan(const DecodedRequest& request, int signature, const
   return OkStatus();
 }
 
-tables::GenerationPtr TensorFlowModel::TablesNow() const {
-  if (table_deltas_ == nullptr || !table_deltas_->has_changed()) return nullptr;
-  return table_deltas_->now();
+std::shared_ptr<const tables::ReadsGeneration> TensorFlowModel::ReadTables(bool pinned) const {
+  const bool changed = table_deltas_ != nullptr && table_deltas_->has_changed();
+  if (!changed && !pinned) return nullptr;
+  return std::make_shared<const tables::ReadsGeneration>(changed ? table_deltas_->now() : nullptr,
+                                                         pinned);
 }
 
-std::shared_ptr<const void> TensorFlowModel::PinTables() const {
-  return std::make_shared<const tables::ReadsGeneration>(TablesNow(), /*pinned=*/true);
-}
+std::shared_ptr<const void> TensorFlowModel::PinTables() const { return ReadTables(true); }
 
 Status TensorFlowModel::Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
-  const tables::ReadsGeneration reads(TablesNow());
+  const auto reads = ReadTables();
   if (!JoinsAlone(AsPlan(plan))) return RunPlan(AsPlan(plan), outputs);
   BatchMember alone;
   alone.plan = &plan;
@@ -142,7 +142,7 @@ Status TensorFlowModel::Run(const PlannedRequest& plan, std::unique_ptr<Outputs>
 }
 
 void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
-  const tables::ReadsGeneration reads(TablesNow());
+  const auto reads = ReadTables();
   std::map<uint64_t, std::vector<BatchMember*>> groups;
   for (BatchMember& member : *members) groups[member.plan->profile.group].push_back(&member);
   for (const auto& [number, group] : groups) {
@@ -157,7 +157,7 @@ void TensorFlowModel::Run(std::vector<BatchMember>* members) const {
 std::unique_ptr<Slices> TensorFlowModel::Split(const PlannedRequest& planned) const {
   const RequestPlan& plan = AsPlan(planned);
   if (!plan.profile.can_be_split) return nullptr;
-  const tables::ReadsGeneration reads(TablesNow());
+  const auto reads = ReadTables();
   return SliceRequest(plan);
 }
 

@@ -110,7 +110,9 @@ class TensorFlowModel final : public Model {
   void Serve();
   // Why the signature of that name cannot be run: FAILED_PRECONDITION if there is none.
   absl::Status NotServed(std::string_view name) const;
-  tables::GenerationPtr TablesNow() const;
+  // While the result exists, runs on the calling thread read the tables as they are now. Null if no
+  // table has changed, unless they are `pinned`.
+  std::shared_ptr<const tables::ReadsGeneration> ReadTables(bool pinned = false) const;
   // Decides how one-row inputs of signatures without a record are fed.
   void SetOneRowInputs(const SignatureGraphs& graphs,
                        std::map<std::string, RowRecord>* by_name) const;

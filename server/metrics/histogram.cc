@@ -49,24 +49,4 @@ void HistogramSnapshot::Add(const HistogramSnapshot& other) {
   sum += other.sum;
 }
 
-Histogram::Histogram(const Buckets& buckets)
-    : buckets_(buckets), counts_(new std::atomic<int64_t>[buckets.bounds.size() + 1]()) {}
-
-void Histogram::Observe(int64_t value) {
-  const auto bucket = std::lower_bound(buckets_.bounds.begin(), buckets_.bounds.end(), value);
-  counts_[bucket - buckets_.bounds.begin()].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(value, std::memory_order_relaxed);
-}
-
-HistogramSnapshot Histogram::Snapshot() const {
-  HistogramSnapshot snapshot;
-  snapshot.buckets = &buckets_;
-  snapshot.counts.resize(buckets_.bounds.size() + 1);
-  for (size_t i = 0; i < snapshot.counts.size(); ++i) {
-    snapshot.counts[i] = counts_[i].load(std::memory_order_relaxed);
-  }
-  snapshot.sum = sum_.load(std::memory_order_relaxed);
-  return snapshot;
-}
-
 }  // namespace colcast::metrics

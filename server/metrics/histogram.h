@@ -1,11 +1,8 @@
-// Histograms that are cheap enough for every request: an observation costs two relaxed additions.
+// The buckets of histograms, and histograms as they are published.
 #ifndef COLCAST_SERVER_METRICS_HISTOGRAM_H_
 #define COLCAST_SERVER_METRICS_HISTOGRAM_H_
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace colcast::metrics {
@@ -36,23 +33,6 @@ struct HistogramSnapshot {
   int64_t Count() const;
   // REQUIRES a snapshot with the same buckets, or an empty one.
   void Add(const HistogramSnapshot& other);
-};
-
-// All methods may be called from any thread.
-class Histogram {
- public:
-  // `buckets` must outlive the histogram.
-  explicit Histogram(const Buckets& buckets);
-
-  void Observe(int64_t value);
-  void Observe(std::chrono::nanoseconds time) { Observe(time.count()); }
-  // A concurrent observation may be included in the counts, in the sum, in both or in neither.
-  HistogramSnapshot Snapshot() const;
-
- private:
-  const Buckets& buckets_;
-  const std::unique_ptr<std::atomic<int64_t>[]> counts_;
-  std::atomic<int64_t> sum_{0};
 };
 
 }  // namespace colcast::metrics

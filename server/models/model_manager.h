@@ -78,17 +78,11 @@ class ModelManager {
   // one of these models has no version that serves from its base path, otherwise with OK.
   Status Reload(std::vector<ModelConfig> models, ReloadDone done);
 
-  // Finds the version for a request: the one with the requested number or label, or the highest
-  // that serves. Returns UNAVAILABLE while the model loads its first version; NOT_FOUND for an
-  // unknown model or version (UNAVAILABLE until Start() has finished); INVALID_ARGUMENT for a
-  // missing model name or an unknown label. Never waits for a load, and writes no shared memory
-  // except a reference count.
-  Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const {
-    return table_.Find(spec, servable);
-  }
+  // The versions that answer requests; ready once Start() has finished.
+  const ServingTable& served() const { return table_; }
 
   // Returns the known versions in ascending order, or only the requested one. Errors are those of
-  // Find().
+  // ServingTable::Find().
   Status GetStatus(const ModelSpec& spec, std::vector<VersionStatus>* statuses) const;
 
   // All models with their versions, sorted by name.

@@ -35,7 +35,7 @@ void Describe(const TensorInfos& infos, Tensors* tensors) {
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ModelMetadataResponse* response) {
   std::shared_ptr<const Servable> servable;
-  if (Status status = models.Find(spec, &servable); !status.ok()) return status;
+  if (Status status = models.served().Find(spec, &servable); !status.ok()) return status;
   const inference::Signature* const found = servable->Find(spec.signature_name);
   if (found == nullptr) return servable->NoSignature(spec.signature_name);
   std::vector<VersionStatus> versions;

@@ -13,7 +13,7 @@ namespace colcast::models {
 
 // Describes the signature named in `spec`, or the default one: its inputs and outputs, sorted by
 // name and including the keys of item tables, with -1 for each dimension that is not fixed. Returns
-// the errors of ModelManager::Find(), or INVALID_ARGUMENT, listing the signatures, if the name is
+// the errors of ServingTable::Find(), or INVALID_ARGUMENT, listing the signatures, if the name is
 // unknown.
 Status DescribeModel(const ModelManager& models, const ModelSpec& spec,
                      ::inference::ModelMetadataResponse* response);

@@ -59,7 +59,11 @@ class ServingTable {
   // first loads of all models have ended.
   void Replace(ServingModels models, bool ready);
 
-  // See ModelManager::Find().
+  // Finds the version for a request: the one with the requested number or label, or the highest
+  // that serves. Returns UNAVAILABLE while the model loads its first version; NOT_FOUND for an
+  // unknown model or version (UNAVAILABLE until the table is ready); INVALID_ARGUMENT for a missing
+  // model name or an unknown label. Never waits for a load, and writes no shared memory except a
+  // reference count.
   Status Find(const ModelSpec& spec, std::shared_ptr<const Servable>* servable) const;
 
  private:

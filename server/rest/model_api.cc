@@ -91,7 +91,7 @@ Status Describe(ModelApi* api, const RestCall& call, Response* answer) {
     return status.ok() ? ToJson(response, &answer->body) : status;
   }
   std::shared_ptr<const inference::Servable> servable;
-  const Status status = api->backend.models->Find(call.model, &servable);
+  const Status status = api->backend.served->Find(call.model, &servable);
   return status.ok() ? api->metadata.Find(servable, answer) : status;
 }
 
@@ -105,7 +105,7 @@ bool WantsBody(const Backend& backend, const Request& head) {
   RestCall call;
   if (!ParseRestPath(head.method, head.target, &call).ok()) return false;
   std::shared_ptr<const inference::Servable> servable;
-  return RunsModel(call.method) && backend.models->Find(call.model, &servable).ok();
+  return RunsModel(call.method) && backend.served->Find(call.model, &servable).ok();
 }
 
 void Serve(ModelApi* api, std::shared_ptr<Exchange> exchange) {

@@ -46,7 +46,7 @@ Status CheckMetadataFields(const GetModelMetadataRequest& request) {
   return OkStatus();
 }
 
-Status Describe(const models::ModelManager& models, const GetModelMetadataRequest& request,
+Status Describe(const models::ServingTable& models, const GetModelMetadataRequest& request,
                 GetModelMetadataResponse* response) {
   if (Status status = CheckMetadataFields(request); !status.ok()) return status;
   std::shared_ptr<const inference::Servable> servable;
@@ -67,7 +67,7 @@ Methods PredictionMethods(const Backend& backend) {
              MessageCall<GetModelMetadataRequest, GetModelMetadataResponse> message(call);
              Status status = message.Read();
              if (status.ok()) {
-               status = Describe(*backend.models, message.request(), message.response());
+               status = Describe(*backend.served, message.request(), message.response());
              }
              if (status.ok()) call->AddTrailer(kCanTrailer, kCan);
              message.Finish(status);
@@ -86,7 +86,7 @@ ModelSpec SpecOf(const std::string& name, const std::string& version) {
 }
 
 // Whether the model is ready; one that is missing or cannot answer is not.
-bool IsReady(const models::ModelManager& models, const oip::ModelReadyRequest& request) {
+bool IsReady(const models::ServingTable& models, const oip::ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
   return models.Find(SpecOf(request.name(), request.version()), &servable).ok() &&
          servable->model().damage().empty();
@@ -120,7 +120,7 @@ Methods InferenceMethods(const Backend& backend) {
        })},
       {path("ModelReady"), MessageMethod([&backend](const oip::ModelReadyRequest& request,
                                                     oip::ModelReadyResponse* response) {
-         response->set_ready(IsReady(*backend.models, request));
+         response->set_ready(IsReady(*backend.served, request));
          return OkStatus();
        })},
       {path("ServerMetadata"),
