@@ -202,22 +202,26 @@ void PairLists(absl::Span<DeclaredInput> declared) {
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
   int64_t rows = -1;
+  int64_t fewest = std::numeric_limits<int64_t>::max();  // of those that have not 1 row
+  plan->actions.resize(declared.size());
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);
     const bool fits =
         FitsPlainly(declared[i], received[i]) ||
         (!IsMissing(declared, received, i) && Fits(declared[i], input, declared.size() == 1));
     if (!fits) return MisfitError(declared, received);
-    if (HasRows(declared[i], input)) rows = std::max(rows, input.dims[0]);
+    InputAction& action = plan->actions[i];
+    action = received[i].absent ? InputAction::kDefault : InputAction::kPass;
+    if (!HasRows(declared[i], input)) continue;
+    rows = std::max(rows, input.dims[0]);
+    if (input.dims[0] != 1) fewest = std::min(fewest, input.dims[0]);
+    if (input.dims[0] == 1 && !received[i].absent) action = InputAction::kExpand;
   }
+  if (fewest < rows) return RowsError(declared, received, rows);
   plan->rows = rows < 0 ? 1 : rows;
-  plan->actions.assign(declared.size(), InputAction::kPass);
-  for (size_t i = 0; i < declared.size(); ++i) {
-    const Effective input = EffectiveOf(declared[i], received[i]);
-    if (received[i].absent) plan->actions[i] = InputAction::kDefault;
-    if (!HasRows(declared[i], input) || input.dims[0] == rows) continue;
-    if (input.dims[0] != 1) return RowsError(declared, received, rows);
-    if (!received[i].absent) plan->actions[i] = InputAction::kExpand;
+  if (plan->rows == 1) {  // then nothing needs to be repeated
+    std::replace(plan->actions.begin(), plan->actions.end(), InputAction::kExpand,
+                 InputAction::kPass);
   }
   return absl::OkStatus();
 }

@@ -107,6 +107,7 @@ absl::Status SignatureInputs::SetDefault(int position, const tensorflow::TensorP
   }
   input.has_default = true;
   input.default_dtype = value.dtype();
+  default_bytes_ += static_cast<double>(value.TotalBytes());
   for (int d = 0; d < value.dims(); ++d) input.default_dims.push_back(value.dim_size(d));
   return absl::OkStatus();
 }
@@ -128,16 +129,16 @@ absl::Status SignatureInputs::Plan(Columns columns, absl::Span<const absl::strin
   const auto extra_bytes = [columns](size_t position, int64_t copies) {
     return columns[position]->ExtraBytes(copies);
   };
-  return PlanShapes(shapes, extra_bytes, plan);
+  return PlanShapes(shapes, std::numeric_limits<double>::infinity(), extra_bytes, plan);
 }
 
 absl::Status SignatureInputs::PlanShapes(
-    absl::Span<const ReceivedShape> shapes,
+    absl::Span<const ReceivedShape> shapes, double most_bytes,
     absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
     ExpansionPlan* plan) const {
   if (!unfeedable_.ok()) return unfeedable_;
   if (absl::Status status = PlanExpansion(inputs_, shapes, plan); !status.ok()) return status;
-  return CheckLimits(*plan, extra_bytes);
+  return CheckLimits(*plan, most_bytes, extra_bytes);
 }
 
 absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source, int64_t rows,
@@ -147,10 +148,15 @@ absl::Status SignatureInputs::BuildRows(int position, const ColumnSource* source
 }
 
 absl::Status SignatureInputs::CheckLimits(
-    const ExpansionPlan& plan, absl::FunctionRef<double(size_t, int64_t)> extra_bytes) const {
+    const ExpansionPlan& plan, double most_bytes,
+    absl::FunctionRef<double(size_t, int64_t)> extra_bytes) const {
   if (plan.rows > limits_.max_rows) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the request has N = ", plan.rows, " rows; max_request_rows is ", limits_.max_rows));
+  }
+  const auto limit = static_cast<double>(limits_.max_expanded_bytes);
+  if (most_bytes + default_bytes_ * static_cast<double>(plan.rows) <= limit) {
+    return absl::OkStatus();
   }
   double bytes = 0;
   double most = -1;
@@ -168,7 +174,7 @@ absl::Status SignatureInputs::CheckLimits(
       largest = i;
     }
   }
-  if (bytes <= static_cast<double>(limits_.max_expanded_bytes)) return absl::OkStatus();
+  if (bytes <= limit) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("repeated to N = ", plan.rows, " rows, the inputs would take ", bytes,
                    " bytes more than were sent, most of them input \"", inputs_[largest].alias,

@@ -98,8 +98,10 @@ class SignatureInputs {
                     ExpansionPlan* plan) const;
 
   // Like Plan(), for inputs that are all in the signature. `shapes` are by position;
-  // `extra_bytes(i, copies)` is ColumnSource::ExtraBytes() of a received input.
-  absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes,
+  // `extra_bytes(i, copies)` is ColumnSource::ExtraBytes() of a received input. The sum of these
+  // over all received inputs is at most `most_bytes`, so only where that exceeds the limit are they
+  // asked for.
+  absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes, double most_bytes,
                           absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
                           ExpansionPlan* plan) const;
 
@@ -116,7 +118,7 @@ class SignatureInputs {
   absl::Status SetDefault(int position, const tensorflow::TensorProto& proto);
   absl::Status Expand(int position, const ColumnSource* source, int64_t rows,
                       tensorflow::Tensor* feed) const;
-  absl::Status CheckLimits(const ExpansionPlan& plan,
+  absl::Status CheckLimits(const ExpansionPlan& plan, double most_bytes,
                            absl::FunctionRef<double(size_t, int64_t)> extra_bytes) const;
 
   Limits limits_;
@@ -124,6 +126,7 @@ class SignatureInputs {
   std::vector<std::string> feed_names_;
   // The defaults by position; uninitialized for inputs without one.
   std::vector<tensorflow::Tensor> defaults_;
+  double default_bytes_ = 0;  // the sum of their sizes
   absl::flat_hash_map<std::string, int> positions_;
   absl::Status unfeedable_;  // what plans return if no tensor can be fed to some input
 };

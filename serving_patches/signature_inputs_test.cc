@@ -86,6 +86,21 @@ TEST(SignatureInputsTest, CopiesOfRowsAndDefaultsCount) {
             "the request has N = 3 rows; max_request_rows is 2");
 }
 
+TEST(SignatureInputsTest, InputsAreAskedForTheirBytesOnlyIfTheirBoundExceedsTheLimit) {
+  SignatureInputs::Limits limits;
+  limits.max_expanded_bytes = 24;  // 12 of them for the default of "price"
+  const SignatureInputs inputs = Prepared(Ranking(), limits);
+  const ReceivedShape item = {false, tensorflow::DT_FLOAT, kThreeRows.dims()};
+  const ReceivedShape user = {false, tensorflow::DT_FLOAT, kOneRow.dims()};
+  for (const double most_bytes : {12, 13}) {
+    int asked = 0;
+    const auto extra_bytes = [&asked](size_t, int64_t) { return static_cast<double>(++asked); };
+    ExpansionPlan plan;
+    EXPECT_TRUE(inputs.PlanShapes({item, {}, user}, most_bytes, extra_bytes, &plan).ok());
+    EXPECT_EQ(asked, most_bytes == 12 ? 0 : 2);
+  }
+}
+
 TEST(SignatureInputsTest, AMisspeltInputIsUnknownAndMissing) {
   SignatureDef signature = Ranking();
   signature.mutable_defaults()->clear();

@@ -63,11 +63,15 @@ absl::Status Input::Check() {
   return ToAbsl(CheckValues(*column_, count_));
 }
 
+double Input::TensorBytes() const {
+  const auto count = static_cast<double>(count_);
+  if (dtype() != tensorflow::DT_STRING) return count * ElementSize(column_->dtype);
+  return count * sizeof(tstring) + static_cast<double>(WireBytes()) +
+         RepeatedStringBytes(*column_, count_);
+}
+
 double Input::ExtraBytes(int64_t copies) const {
-  const auto sent = static_cast<double>(WireBytes());
-  double bytes = static_cast<double>(count_) * static_cast<double>(ElementBytes(dtype()));
-  if (dtype() == tensorflow::DT_STRING) bytes += sent + RepeatedStringBytes(*column_, count_);
-  return std::max(0.0, bytes * copies - sent);
+  return std::max(0.0, TensorBytes() * copies - static_cast<double>(WireBytes()));
 }
 
 absl::Status Input::Decode(Tensor* out, int64_t at) const {

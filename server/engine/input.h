@@ -43,6 +43,8 @@ class Input : public ColumnSource {
   // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
+  // The bytes of its tensor as sent, strings included.
+  double TensorBytes() const;
   double ExtraBytes(int64_t copies) const final;
 
   // Decodes into a tensor. A row that must be repeated is decoded once, then copied. Reuses the

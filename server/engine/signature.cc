@@ -108,8 +108,7 @@ void ReceivedRequest::Add(const Input& input, int position) {
   const absl::Span<const int64_t> dims = input.dims();
   const bool is_text = input.dtype() == tensorflow::DT_STRING;
   const double text = is_text ? static_cast<double>(input.WireBytes()) : 0;
-  const double tensor =
-      static_cast<double>(input.count()) * static_cast<double>(ElementBytes(input.dtype())) + text;
+  const double tensor = input.TensorBytes();
   if (position < 0) {
     has_unknown = true;
   } else {
@@ -146,7 +145,8 @@ absl::Status ReceivedRequest::Plan(const SignatureInputs& with) {
   const auto extra_bytes = [this](size_t position, int64_t copies) {
     return columns[position]->ExtraBytes(copies);
   };
-  return with.PlanShapes(shapes, extra_bytes, &plan);
+  const double most_bytes = bytes + bytes_once * static_cast<double>(most_rows);
+  return with.PlanShapes(shapes, most_bytes, extra_bytes, &plan);
 }
 
 ExpansionStats ReceivedRequest::Expansion() const {

@@ -119,6 +119,9 @@ class RowKeys {
   // The keys, in the order of the rows.
   void Finish(std::vector<Key>* keys);
 
+  // The memory that it keeps for its next use.
+  size_t MemoryBytes() const { return header_.capacity() + arena_.capacity() + block_.capacity(); }
+
   // The elements of a row in the `index`th column passed to AddRows(). Strings are in the
   // fixed-size form that keys use.
   const uint8_t* at(size_t index, int64_t row) const {

@@ -147,13 +147,13 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
       feeds.states[i] = *batch.user_states;
       continue;
     }
-    absl::Status status = domains_[i].stage.Complete(&scratch->rows[i], &feeds.states[i]);
+    absl::Status status = domains_[i].stage.Complete(&(*scratch)[i], &feeds.states[i]);
     if (!status.ok()) return status;
   }
   SetIndices(batch, *scratch, &feeds);
   absl::Status status = absl::OkStatus();
   // The last stage takes one item state per candidate, without an index.
-  const std::vector<int64_t>& merged = scratch->merged[kItem];
+  const std::vector<int64_t>& merged = (*scratch)[kItem].merged;
   const absl::Span<const int64_t> item_of =
       merged.empty() ? RowsIn(batch.domains[kItem].index) : absl::MakeConstSpan(merged);
   if (!item_of.empty()) {
@@ -189,8 +189,8 @@ void StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
   for (size_t i = 0; i < domains_.size(); ++i) {
     if (!last_.has_index(i)) continue;
     Tensor& index = feeds->indices[i];
-    if (!scratch.merged[i].empty()) {
-      index = IndexOf(scratch.merged[i]);
+    if (!scratch[i].merged.empty()) {
+      index = IndexOf(scratch[i].merged);
     } else if (batch.domains[i].has_index()) {
       index = batch.domains[i].index;
     } else if (batch.domains[i].rows == 1) {

@@ -23,35 +23,37 @@ using tensorflow::Tensor;
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// After a run of more rows than this, the thread does not keep the input tensors for its next
-// request.
-constexpr int64_t kMostKeptRows = 1;
-
-// The inputs with the lengths by which rows are grouped. If states are as wide as a list, only rows
-// whose lists have equal lengths have states of one shape, so the lengths of all lists count.
-std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape) {
-  if (rows_have_one_shape) return signature.lists().own_lengths();
+// The inputs with the lengths by which rows are grouped, by their positions in a batch. If states
+// are as wide as a list, only rows whose lists have equal lengths have states of one shape, so the
+// lengths of all lists count.
+std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape,
+                          const std::vector<int>& inputs) {
   std::vector<int> lengths;
-  for (size_t i = 0; i < signature.inputs().inputs().size(); ++i) {
+  if (rows_have_one_shape) lengths = signature.lists().own_lengths();
+  for (size_t i = 0; !rows_have_one_shape && i < signature.inputs().inputs().size(); ++i) {
     if (signature.lists().IsLengths(i)) lengths.push_back(static_cast<int>(i));
   }
+  if (inputs.empty()) return lengths;
+  for (int& input : lengths) input = inputs[input];
   return lengths;
 }
 
 }  // namespace
 
-Stage::Stage(const Signature* signature, std::string name, states::StateCache* memory,
-             int64_t window_rows)
+Stage::Stage(const Signature* signature, std::string name, std::vector<int> inputs,
+             states::StateCache* memory, int64_t window_rows)
     : signature_(signature),
       name_(std::move(name)),
+      inputs_(std::move(inputs)),
       store_(name_, memory, window_rows),
       rows_have_one_shape_(signature->RowsHaveOneShape(signature->all_outputs())),
-      lengths_(WidthsOf(*signature, rows_have_one_shape_)) {}
+      lengths_(WidthsOf(*signature, rows_have_one_shape_, inputs_)) {}
 
-void Stage::Begin(int64_t count, Rows* rows) const {
+void Stage::Begin(int64_t count, absl::Span<const Input* const> columns, Rows* rows) const {
   rows->count = count;
-  rows->columns.assign(signature_->inputs().inputs().size(), nullptr);
+  rows->columns = columns;
   rows->wanted.clear();
+  rows->merged.clear();
   rows->outputs = nullptr;
   rows->keys.clear();
   rows->found.clear();
@@ -69,7 +71,7 @@ bool Stage::MakeKeys(Rows* rows) const {
   if (!rows->grouped) return false;
   const StoredRows* const stored = StoredRowsOf(*rows);
   if (stored != nullptr && stored_keys_.Find(*stored, &rows->keys)) {
-    rows->columns_in_keys.assign(rows->columns.size(), 0);
+    rows->columns_in_keys.assign(signature_->inputs().inputs().size(), 0);
   } else {
     if (!HashRows(rows)) return false;
     if (stored != nullptr) stored_keys_.Insert(*stored, rows->keys);
@@ -87,12 +89,12 @@ bool Stage::HashRows(Rows* rows) const {
   rows->columns_in_keys.assign(inputs.size(), -1);
   int next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Input* const column = rows->columns[i];
+    const Input* const column = ColumnOf(*rows, i);
     if (column == nullptr) {
       rows->row_keys.AddAbsent();
     } else if (HasRows(inputs[i], column, rows->count)) {
       rows->columns_in_keys[i] = next++;
-      const int64_t* const lengths = LengthsOf(i, rows);
+      const int64_t* const lengths = LengthsOf(i, column->dims(), rows);
       if (!rows->row_keys.AddRows(column->column(), column->count(), lengths).ok()) return false;
     } else {
       rows->row_keys.AddShared(column->column());
@@ -102,13 +104,12 @@ bool Stage::HashRows(Rows* rows) const {
   return true;
 }
 
-// The lengths of a list's rows, which leave its padding out of the keys. Null, so that every value
-// counts, if the column has no lengths that fit it, or if the padding determines the shape of
-// states, because states of different shapes cannot form one tensor.
-const int64_t* Stage::LengthsOf(size_t input, Rows* rows) const {
+// The lengths of the rows of a list of shape `dims`, which leave its padding out of the keys. Null,
+// so that every value counts, if the column has no lengths that fit it, or if the padding
+// determines the shape of states, because states of different shapes cannot form one tensor.
+const int64_t* Stage::LengthsOf(size_t input, absl::Span<const int64_t> dims, Rows* rows) const {
   const int place = rows_have_one_shape_ ? signature_->lists().LengthsOf(input) : -1;
-  const Input* const column = place < 0 ? nullptr : rows->columns[place];
-  const absl::Span<const int64_t> dims = rows->columns[input]->dims();
+  const Input* const column = place < 0 ? nullptr : ColumnOf(*rows, place);
   if (column == nullptr || column->dims() != dims.first(1) || dims.size() < 2) return nullptr;
   if (!ReadLengths(*column, &rows->lengths)) return nullptr;
   for (const int64_t length : rows->lengths) {
@@ -121,9 +122,10 @@ const int64_t* Stage::LengthsOf(size_t input, Rows* rows) const {
 // item table, and none is padded or their lengths make padding irrelevant. Otherwise returns null.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
-  for (size_t i = 0; i < rows.columns.size(); ++i) {
-    if (rows.columns[i] == nullptr) continue;
-    const Column& column = rows.columns[i]->column();
+  for (size_t i = 0; i < signature_->inputs().inputs().size(); ++i) {
+    const Input* const sent = ColumnOf(rows, i);
+    if (sent == nullptr) continue;
+    const Column& column = sent->column();
     const StoredValues* const stored = column.values.stored;
     if (stored == nullptr || (all != nullptr && all != &stored->rows())) return nullptr;
     const bool has_lengths = rows_have_one_shape_ && signature_->lists().LengthsOf(i) >= 0;
@@ -149,7 +151,8 @@ void Stage::AddOutputs(Rows* rows) const {
 // tables that the stage reads: states computed for others are never found, and are eventually
 // evicted. One hash covers both, so that they cannot cancel each other.
 void Stage::AddMarks(Rows* rows) const {
-  const int64_t last_change = tables::ReadsGeneration::LastChangeOf(signature_->tables());
+  const std::vector<const void*>& tables = signature_->tables();
+  const int64_t last_change = tables.empty() ? 0 : tables::ReadsGeneration::LastChangeOf(tables);
   if (last_change == 0 && lengths_.empty()) return;
   absl::InlinedVector<int64_t, 8> covered;
   absl::InlinedVector<states::Key, 1> marks;
@@ -190,12 +193,12 @@ bool Stage::LookFor(Rows* rows, bool* gain) {
   return true;
 }
 
-bool Stage::MergeRepeated(Rows* rows, std::vector<int64_t>* index) {
-  std::vector<int64_t> first;
+bool Stage::MergeRepeated(Rows* rows) {
   const int64_t most = rows->count - rows->count / kFewestRepeated;
-  if (!states::FindDistinctRows(rows->keys, most, &first, index)) return false;
-  rows->wanted = std::move(first);
-  return true;
+  if (states::FindDistinctRows(rows->keys, most, &rows->wanted, &rows->merged)) return true;
+  rows->wanted.clear();
+  rows->merged.clear();
+  return false;
 }
 
 absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {
@@ -309,9 +312,10 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
   }
   const SignatureInputs& inputs = signature_->inputs();
   absl::Status status = absl::OkStatus();
-  rows->feeds.resize(rows->columns.size());
-  for (size_t i = 0; i < rows->columns.size() && status.ok(); ++i) {
-    if (rows->columns[i] == nullptr && !inputs.inputs()[i].has_default) {
+  rows->feeds.resize(inputs.inputs().size());
+  for (size_t i = 0; i < rows->feeds.size() && status.ok(); ++i) {
+    const Input* const column = ColumnOf(*rows, i);
+    if (column == nullptr && !inputs.inputs()[i].has_default) {
       return absl::FailedPreconditionError(absl::StrCat("input \"", inputs.inputs()[i].alias,
                                                         "\" of stage \"", name_,
                                                         "\" was left out and has no default"));
@@ -320,36 +324,30 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
     const auto build = [&](const ColumnSource* source) {
       return inputs.BuildRows(static_cast<int>(i), source, wanted, &rows->feeds[i]);
     };
-    const bool pick = !all && rows->columns[i] != nullptr && rows->columns_in_keys[i] >= 0;
-    if (pick) {
-      const PickedInput picked(*rows->columns[i], rows->row_keys, rows->columns_in_keys[i], running,
+    if (!all && column != nullptr && rows->columns_in_keys[i] >= 0) {
+      const PickedInput picked(*column, rows->row_keys, rows->columns_in_keys[i], running,
                                rows->places);
       status = build(&picked);
     } else {
-      status = build(rows->columns[i]);
+      status = build(column);
     }
   }
   const std::vector<int>& outputs =
       rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
   if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, result);
   if (status.ok()) status = CheckRows(result->aliases, result->tensors, num_running);
-  if (num_running > kMostKeptRows) rows->feeds.clear();
+  DropLarge(&rows->feeds);
   return status;
 }
 
 void Stage::End(Rows* rows) {
-  constexpr double kMostElements = kMostKeptBytes / sizeof(int64_t);
-  bool is_large = rows->count > kMostElements / 16;
-  for (const Input* const column : rows->columns) {
-    double elements = 1;
-    if (column == nullptr) continue;
-    for (const int64_t dim : column->dims()) elements *= static_cast<double>(dim);
-    is_large |= elements > kMostElements;
-  }
-  if (is_large) {
+  constexpr size_t kBytesOfARow = 16 * sizeof(int64_t);
+  const size_t bytes = rows->row_keys.MemoryBytes() + rows->count * kBytesOfARow +
+                       rows->merged.capacity() * sizeof(int64_t);
+  if (bytes > kMostKeptBytes) {
     *rows = Rows();
   } else {
-    rows->columns.clear();
+    rows->columns = {};
     rows->found.clear();
   }
 }

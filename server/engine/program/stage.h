@@ -95,14 +95,15 @@ class ObservedStage {
 
 class Stage {
  public:
-  // The rows of one run: their columns, and the states found. Each thread reuses one. The columns
-  // must outlive each use.
+  // The rows of one run: their columns, and the states found. Each thread reuses one.
   struct Rows {
     int64_t count = 0;
-    std::vector<const Input*> columns;  // by the signature's input; null if left out
+    absl::Span<const Input* const> columns;  // the batch's; null if left out
 
     // The rows whose states are needed, ascending; empty for all.
     std::vector<int64_t> wanted;
+    // If repeated rows were merged: the position in `wanted` of the row that each reader reads.
+    std::vector<int64_t> merged;
 
     // The outputs that form a state, ascending; null for all. States made from another set of
     // outputs are not found.
@@ -127,26 +128,29 @@ class Stage {
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `signature` and `memory` must outlive the stage; null `memory` turns caching off.
+  // `inputs`: for each input of `signature`, the position of its column in a batch; empty if it is
+  // the same. `signature` and `memory` must outlive the stage; null `memory` turns caching off.
   // `window_rows`: see states::ReuseEstimator.
-  Stage(const Signature* signature, std::string name, states::StateCache* memory,
-        int64_t window_rows);
+  Stage(const Signature* signature, std::string name, std::vector<int> inputs,
+        states::StateCache* memory, int64_t window_rows);
 
   const std::string& domain() const { return name_; }
 
   const Signature& signature() const { return *signature_; }
+  const std::vector<int>& inputs() const { return inputs_; }
   states::StateStore& store() { return store_; }
   const states::StateStore& store() const { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
-  // Positions, in the signature, of the lengths of lists whose longest one affects states.
+  // Positions, in a batch, of the lengths of lists whose longest one affects states.
   const std::vector<int>& lengths() const { return lengths_; }
 
   // Whether rows have states of one shape, however long their lists are.
   bool rows_have_one_shape() const { return rows_have_one_shape_; }
 
-  // Prepares for `count` rows; the caller sets their columns next, then their readers.
-  void Begin(int64_t count, Rows* rows) const;
+  // Prepares for `count` rows of a batch's columns, which must outlive the use; the caller sets the
+  // readers next.
+  void Begin(int64_t count, absl::Span<const Input* const> columns, Rows* rows) const;
   // Drops pointers to the message and the states, which do not outlive the request, and all memory
   // if the request was large.
   static void End(Rows* rows);
@@ -168,10 +172,10 @@ class Stage {
   // otherwise clears the keys.
   bool LookFor(Rows* rows, bool* gain);
 
-  // Removes rows with equal keys: keeps the first of each in rows->wanted, and sets `*index` to
+  // Removes rows with equal keys: keeps the first of each in rows->wanted, and sets rows->merged to
   // each row's position there. Returns false, without changes, if too few rows repeat. REQUIRES
   // keys.
-  static bool MergeRepeated(Rows* rows, std::vector<int64_t>* index);
+  static bool MergeRepeated(Rows* rows);
 
   // Sets `*states` to the states of all wanted rows. States that are not found are computed in one
   // run and cached under their keys, or awaited if another request is computing them. Returns the
@@ -180,9 +184,12 @@ class Stage {
   absl::Status Complete(Rows* rows, std::vector<tensorflow::Tensor>* states);
 
  private:
+  const Input* ColumnOf(const Rows& rows, size_t input) const {
+    return rows.columns[inputs_.empty() ? input : inputs_[input]];
+  }
   void CollectMissing(Rows* rows) const;
   bool HashRows(Rows* rows) const;
-  const int64_t* LengthsOf(size_t input, Rows* rows) const;
+  const int64_t* LengthsOf(size_t input, absl::Span<const int64_t> dims, Rows* rows) const;
   const StoredRows* StoredRowsOf(const Rows& rows) const;
   void AddOutputs(Rows* rows) const;
   void AddMarks(Rows* rows) const;
@@ -194,6 +201,7 @@ class Stage {
 
   const Signature* const signature_;
   const std::string name_;
+  const std::vector<int> inputs_;
   states::StateStore store_;
   mutable states::StoredKeys stored_keys_;
   const bool rows_have_one_shape_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/scratch.h"
 #include "server/engine/rows.h"
 
 namespace colcast::engine {
@@ -70,7 +69,8 @@ StagedProgram::StagedProgram(const StageSignatures& signatures, const Domains& d
       many_users_per_run_(signatures.many_users_per_run && signatures.pair->record().independent) {
   for (const auto& [name, signature] : signatures.domains) {
     const bool is_user = domains_.empty();
-    domains_.emplace_back(signature, name, is_user ? memories.user.get() : memories.item.get(),
+    domains_.emplace_back(signature, name, PositionsOf(signature->inputs(), late_->inputs()),
+                          is_user ? memories.user.get() : memories.item.get(),
                           is_user ? kUserWindowRows : kRowWindowRows);
   }
 }
@@ -92,9 +92,8 @@ bool StagedProgram::Connect() {
     return false;
   }
   std::vector<LastStage::Domain> domains;
-  for (Domain& domain : domains_) {
-    domain.inputs = PositionsOf(domain.stage.signature().inputs(), late);
-    if (domain.inputs.empty()) return false;
+  for (const Domain& domain : domains_) {
+    if (domain.stage.inputs().empty()) return false;
     domains.push_back({domain.stage.domain(), domain.stage.signature().output_aliases()});
   }
   if (!last_.Connect(domains, late, &context_inputs_)) return false;
@@ -102,11 +101,11 @@ bool StagedProgram::Connect() {
     if (last_.has_index(i) == (i == kItem)) return false;
   }
   is_user_input_.assign(late.inputs().size(), false);
-  for (const int position : domains_[kUser].inputs) is_user_input_[position] = true;
+  for (const int position : domains_[kUser].stage.inputs()) is_user_input_[position] = true;
   // Each column may belong to only one stage.
   std::vector<int> times_read(late.inputs().size());
   for (const Domain& domain : domains_) {
-    for (const int position : domain.inputs) ++times_read[position];
+    for (const int position : domain.stage.inputs()) ++times_read[position];
   }
   for (const int position : context_inputs_) ++times_read[position];
   SetLengths();
@@ -122,8 +121,8 @@ void StagedProgram::SetLengths() {
   own_lengths_ = joined_lengths_ = last_lengths_;
   for (const Domain& domain : domains_) {
     for (const int input : domain.stage.lengths()) {
-      own_lengths_.push_back(domain.inputs[input]);
-      if (!domain.stage.rows_have_one_shape()) joined_lengths_.push_back(domain.inputs[input]);
+      own_lengths_.push_back(input);
+      if (!domain.stage.rows_have_one_shape()) joined_lengths_.push_back(input);
     }
   }
 }
@@ -131,14 +130,10 @@ void StagedProgram::SetLengths() {
 // Returns false if the rows of a stage cannot be grouped by the lengths of their lists.
 bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
   bool grouped = true;
-  if (scratch->rows.size() < domains_.size()) scratch->rows.resize(domains_.size());
-  scratch->merged.resize(std::max(scratch->merged.size(), domains_.size()));
+  if (scratch->size() < domains_.size()) scratch->resize(domains_.size());
   for (size_t i = 0; i < domains_.size(); ++i) {
-    Stage::Rows& rows = scratch->rows[i];
-    domains_[i].stage.Begin(batch.domains[i].rows, &rows);
-    const std::vector<int>& inputs = domains_[i].inputs;
-    for (size_t k = 0; k < inputs.size(); ++k) rows.columns[k] = batch.columns[inputs[k]];
-    scratch->merged[i].clear();
+    Stage::Rows& rows = (*scratch)[i];
+    domains_[i].stage.Begin(batch.domains[i].rows, batch.columns, &rows);
     if (i != kUser || batch.user_states == nullptr) {
       grouped &= domains_[i].stage.SetReaders(ReadersOf(batch, i), &rows);
     }
@@ -149,10 +144,7 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
 void StagedProgram::End(Scratch* scratch) const {
   // Skips rows beyond this program's domains: if another program's run threw and left them, their
   // columns may have been freed.
-  for (size_t i = 0; i < domains_.size(); ++i) Stage::End(&scratch->rows[i]);
-  for (std::vector<int64_t>& merged : scratch->merged) {
-    const FreeIfLarge free_merged(&merged);
-  }
+  for (size_t i = 0; i < domains_.size(); ++i) Stage::End(&(*scratch)[i]);
 }
 
 bool StagedProgram::Accepts(const Batch& batch) const {
@@ -210,7 +202,7 @@ std::vector<states::StoreStats> StagedProgram::stats() const {
 absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* states) {
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
-  Stage::Rows& rows = scratch->rows[kUser];
+  Stage::Rows& rows = (*scratch)[kUser];
   bool gain = false;
   // If a value is malformed, there are no keys; the run reports the error.
   LookForUsers(&rows, &gain);
@@ -222,7 +214,7 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
 // Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
 // the next. Returns false, without keys, if a value is malformed.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
-  bool found = batch.user_states != nullptr || LookForUsers(&scratch->rows[kUser], gain);
+  bool found = batch.user_states != nullptr || LookForUsers(&(*scratch)[kUser], gain);
   for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
     found &= LookForRows(i, batch, scratch, gain);
   }
@@ -247,7 +239,7 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
 
 bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
   Domain& own = domains_[domain];
-  Stage::Rows& rows = scratch->rows[domain];
+  Stage::Rows& rows = (*scratch)[domain];
   const Batch::Domain& sent = batch.domains[domain];
   // Rows may repeat where several requests or users send the same items, and in columns that a
   // request could have sent once.
@@ -258,13 +250,11 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
     const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
     const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
     if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
-    std::vector<int64_t>& index = scratch->merged[domain];
-    const bool merged = look && Stage::MergeRepeated(&rows, &index);
-    if (!merged) index.clear();
+    const bool merged = look && Stage::MergeRepeated(&rows);
     if (merged && sent.has_index()) {
       std::vector<int64_t> of_candidates;
-      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(index[row]);
-      index = std::move(of_candidates);
+      for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(rows.merged[row]);
+      rows.merged = std::move(of_candidates);
     }
     own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
     *gain |= merged;
@@ -287,7 +277,7 @@ bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
 absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
   const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
   std::vector<const ColumnSource*> columns;
-  for (const int input : domains_[kUser].inputs) columns.push_back(received.columns[input]);
+  for (const int input : domains_[kUser].stage.inputs()) columns.push_back(received.columns[input]);
   batch->columns = received.columns;
   batch->form = Batch::Form::kPrefetch;
   batch->domains.assign(domains_.size(), {});
@@ -303,7 +293,7 @@ absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* st
   Scratch* const scratch = ThreadScratch();
   Begin(batch, scratch);
   Stage& stage = domains_[kUser].stage;
-  Stage::Rows& user = scratch->rows[kUser];
+  Stage::Rows& user = (*scratch)[kUser];
   size_t num_found = 0;
   // If a value is malformed, there are no keys; the run reports the error.
   stage.Find(&user, &num_found);

@@ -147,23 +147,16 @@ class StagedProgram final : public Program {
 
  private:
   struct Domain {
-    Domain(const Signature* signature, std::string name, states::StateCache* memory,
-           int64_t window_rows)
-        : stage(signature, std::move(name), memory, window_rows) {}
+    Domain(const Signature* signature, std::string name, std::vector<int> inputs,
+           states::StateCache* memory, int64_t window_rows)
+        : stage(signature, std::move(name), std::move(inputs), memory, window_rows) {}
     Stage stage;
-    // For each input of the stage's signature, its position in the late signature.
-    std::vector<int> inputs;
     // Number of consecutive requests whose rows hardly repeated.
     std::atomic<int64_t> unrepeated{0};
   };
   static constexpr size_t kItem = 1;  // index in domains_
 
-  // Reused by each thread. Both members are per domain.
-  struct Scratch {
-    std::deque<Stage::Rows> rows;
-    // For each domain, the index into merged rows; empty if none repeat.
-    std::vector<std::vector<int64_t>> merged;
-  };
+  using Scratch = std::deque<Stage::Rows>;  // per domain; reused by each thread
 
   StagedProgram(const StageSignatures& signatures, const Domains& domains,
                 const StateCaches& memories);

@@ -10,22 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/program/stage.h"
 #include "server/engine/rows.h"
-#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::Tensor;
-
-// Keeps small tensors for the thread's next request, because allocating them costs more than
-// filling them.
-void DropLarge(std::vector<Tensor>* feeds) {
-  constexpr int64_t kMaxKeptBytes = 4096;
-  for (Tensor& feed : *feeds) {
-    const int64_t least = feed.NumElements() * ElementBytes(feed.dtype());
-    if (least > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
-  }
-}
 
 // Sets `*feeds` to one tensor per input: the column that was sent or, if null, the default; a
 // single row is repeated to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the
@@ -162,7 +151,7 @@ class GatheredProgram final : public Program {
 class RowsProgram final : public Program {
  public:
   RowsProgram(const Signature* signature, states::StateCache* memory)
-      : stage_(signature, "item", signature->traits().takes_rows_or_settings ? memory : nullptr,
+      : stage_(signature, "item", {}, signature->traits().takes_rows_or_settings ? memory : nullptr,
                kWindowRows) {}
 
   std::string_view name() const override { return "rows"; }
@@ -176,9 +165,8 @@ class RowsProgram final : public Program {
 
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override {
     thread_local Stage::Rows rows;
-    stage_.Begin(batch.candidates, &rows);
+    stage_.Begin(batch.candidates, batch.columns, &rows);
     rows.outputs = batch.outputs;
-    rows.columns.assign(batch.columns.begin(), batch.columns.end());
     stage_.SetReaders({}, &rows);  // a joined run has requests with equal longest lists
     bool gain = false;
     std::vector<Tensor> tensors;
