@@ -233,14 +233,12 @@ class Model {
   // TableMemory::damage. Cheap.
   virtual std::string damage() const { return {}; }
 
-  // The number of the signature that a request names: its position among those in description(),
-  // sorted by name; an empty name means "serving_default". -1 if there is none.
-  virtual int FindSignature(std::string_view name) const = 0;
-
-  // Reads a request to the signature of this number, which may be -1, and reports all its errors,
-  // except those in values, before allocating anything for it. Error codes are those of TF Serving:
-  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
-  // Cheap enough to call for every queued request. `request` and `rules` must outlive the plan.
+  // Reads a request and reports all its errors, except those in values, before allocating anything
+  // for it. `signature` is the number of the signature that the request names: its position among
+  // those in description(), sorted by name; -1 if there is none of that name. Error codes are those
+  // of TF Serving: FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs
+  // and outputs. Cheap enough to call for every queued request. `request` and `rules` must outlive
+  // the plan.
   virtual Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
                       PlanPtr* plan) const = 0;
 
@@ -258,9 +256,6 @@ class Model {
     PlanPtr plan;
     Status status = Plan(request, signature, rules, &plan);
     return status.ok() ? Run(*plan, outputs) : status;
-  }
-  Status Predict(const DecodedRequest& request, std::unique_ptr<Outputs>* outputs) const {
-    return Predict(request, FindSignature(request.model_spec.signature_name), outputs);
   }
 
   // While the result exists, runs on the calling thread read the tables as they are now.

@@ -49,22 +49,12 @@ void TensorFlowModel::Serve() {
     if (!absl::c_linear_search(options_.unserved_signatures, name)) declared.insert(name);
   }
   for (const std::string& name : declared) {
-    const auto number = static_cast<int>(by_number_.size());
+    ServedSignature*& served = by_number_.emplace_back();
     const auto found = programs_.find(name);
-    if (found == programs_.end()) {
-      served_[name].number = number;
-      by_number_.push_back(nullptr);
-      continue;
-    }
-    ServedSignature& served = served_[name];
-    served = {absl::OkStatus(), found->second.get(), transcoding_.Find(name), number};
-    by_number_.push_back(&served);
+    if (found == programs_.end()) continue;
+    served = &served_[name];
+    *served = {absl::OkStatus(), found->second.get(), transcoding_.Find(name)};
   }
-}
-
-int TensorFlowModel::FindSignature(std::string_view name) const {
-  const auto found = served_.find(name.empty() ? "serving_default" : name);
-  return found == served_.end() ? -1 : found->second.number;
 }
 
 absl::Status TensorFlowModel::NotServed(std::string_view name) const {

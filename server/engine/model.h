@@ -45,7 +45,6 @@ struct ServedSignature {
   absl::Status status;  // if not OK, the signature cannot be run
   const Programs* programs = nullptr;
   const TranscodedSignature* examples = nullptr;  // null if it takes no tf.Examples
-  int number = -1;                                // Model::FindSignature()
 };
 
 class TensorFlowModel final : public Model {
@@ -60,7 +59,6 @@ class TensorFlowModel final : public Model {
   ModelStats stats() const override;
   TableMemory tables() const override;
   std::string damage() const override;
-  int FindSignature(std::string_view name) const override;
   Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
               PlanPtr* plan) const override;
   Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const override;
@@ -130,7 +128,7 @@ class TensorFlowModel final : public Model {
   SignaturesByName signatures_;
   ProgramsByName programs_;
   std::map<std::string, ServedSignature, std::less<>> served_;
-  std::vector<const ServedSignature*> by_number_;  // null for signatures without programs
+  std::vector<ServedSignature*> by_number_;  // null for signatures without programs
   Impurities impure_;
   std::set<std::string> int8_tables_;  // variables whose int8 form is mapped
   MappedVariables mapped_;

@@ -26,9 +26,8 @@ Status FillAndPlan(PredictMember* member) {
                                            &member->record()->unknown_keys);
     if (!status.ok()) return status;
   }
-  Status status =
-      servable.model().Plan(member->request(), signature == nullptr ? -1 : signature->number,
-                            servable.batch_rules(), &planned.plan);
+  Status status = servable.model().Plan(member->request(), NumberOf(signature),
+                                        servable.batch_rules(), &planned.plan);
   if (!status.ok()) return status;
   engine::RequestProfile& profile = planned.plan->profile;
   profile.rows = std::clamp<int64_t>(profile.rows, 0, JobProfile::kMaxRows);

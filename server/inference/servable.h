@@ -106,6 +106,11 @@ class Servable {
   mutable std::array<std::atomic<int64_t>, kNumStatusCodes> answered_{};
 };
 
+// The number of a signature in engine::Model::Plan(); -1 for null.
+inline int NumberOf(const Signature* signature) {
+  return signature == nullptr ? -1 : signature->number;
+}
+
 // The metrics label of a signature: its name, or "unknown" for null. Lives as long as the servable.
 inline std::string_view LabelOf(const Signature* signature) {
   return signature == nullptr ? "unknown" : signature->name;

@@ -24,7 +24,6 @@ class ModelWithoutGraph : public engine::Model {
       : description_{std::move(signatures), {}, {}} {}
 
   const engine::ModelDescription& description() const override { return description_; }
-  int FindSignature(std::string_view) const override { return 0; }
   Status Plan(const DecodedRequest& request, int signature, const engine::BatchRules&,
               engine::PlanPtr* plan) const override {
     if (signature < 0) return Error(StatusCode::kFailedPrecondition, "no such signature");

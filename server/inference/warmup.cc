@@ -25,9 +25,11 @@ Status Predict(const Servable& servable, const tensorflow::serving::PredictReque
   const std::string message = recorded.SerializeAsString();
   DecodedRequest request;
   if (Status status = DecodePredictRequest(Bytes(message), &request); !status.ok()) return status;
+  const int number = NumberOf(servable.Find(request.model_spec.signature_name));
   std::unique_ptr<engine::Outputs> outputs;
   for (int i = 0; i < iterations; ++i) {
-    if (Status status = servable.model().Predict(request, &outputs); !status.ok()) return status;
+    Status status = servable.model().Predict(request, number, &outputs);
+    if (!status.ok()) return status;
   }
   return OkStatus();
 }

@@ -165,7 +165,7 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
   const ExampleInput& input() const override { return request_.input; }
 
   Status Read(api::Call* call) override {
-    if (is_read_) return OkStatus();
+    if (call->has_servable()) return OkStatus();
     Prefetch(call_->request());
     Status status = DecodeExampleRequest(call_->request().bytes(), messages_.request,
                                          call->backend().calls.max_request_rows, &request_);
@@ -174,9 +174,7 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
       return InvalidArgument("malformed ", messages_.request,
                              ": protobuf cannot parse the fields other than input");
     }
-    status = FindModel(FromProto(inference::ModelSpecOf(tasks_)), call);
-    is_read_ = status.ok();
-    return status;
+    return FindModel(FromProto(inference::ModelSpecOf(tasks_)), call);
   }
 
   Status Write(const MultiInferenceResponse& response) override {
@@ -186,7 +184,6 @@ class WireExamples final : public WireCodec<api::ExamplesCodec, ExamplesMessages
  private:
   ExampleRequest request_;
   MultiInferenceRequest tasks_;
-  bool is_read_ = false;
 };
 
 constexpr ExamplesMessages kExamplesMessages[] = {
