@@ -140,14 +140,14 @@ absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const
 absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
   LastStage::Feeds feeds;
   feeds.candidates = batch.candidates;
-  feeds.states.resize(domains_.size());
+  feeds.states.resize(stages_.size());
   // Computes the user first, because other requests may be waiting for it.
-  for (size_t i = 0; i < domains_.size(); ++i) {
+  for (size_t i = 0; i < stages_.size(); ++i) {
     if (i == kUser && batch.user_states != nullptr) {
       feeds.states[i] = *batch.user_states;
       continue;
     }
-    absl::Status status = domains_[i].stage.Complete(&(*scratch)[i], &feeds.states[i]);
+    absl::Status status = stages_[i].Complete(&(*scratch)[i], &feeds.states[i]);
     if (!status.ok()) return status;
   }
   SetIndices(batch, *scratch, &feeds);
@@ -185,8 +185,8 @@ absl::Status StagedProgram::SetContext(const Batch& batch, LastStage::Feeds* fee
 
 void StagedProgram::SetIndices(const Batch& batch, const Scratch& scratch,
                                LastStage::Feeds* feeds) const {
-  feeds->indices.resize(domains_.size());
-  for (size_t i = 0; i < domains_.size(); ++i) {
+  feeds->indices.resize(stages_.size());
+  for (size_t i = 0; i < stages_.size(); ++i) {
     if (!last_.has_index(i)) continue;
     Tensor& index = feeds->indices[i];
     if (!scratch[i].merged.empty()) {

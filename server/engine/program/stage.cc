@@ -7,9 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/scratch.h"
-#include "server/engine/input.h"
 #include "server/engine/rows.h"
-#include "server/states/keys.h"
 #include "server/tables/overlay.h"
 
 namespace colcast::engine {
@@ -22,6 +20,9 @@ using tensorflow::Tensor;
 
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
+
+// After this many requests without repeated rows, searches only one request in this many.
+constexpr int64_t kUnrepeatedRequests = 16;
 
 // The inputs with the lengths by which rows are grouped, by their positions in a batch. If states
 // are as wide as a list, only rows whose lists have equal lengths have states of one shape, so the
@@ -194,11 +195,18 @@ bool Stage::LookFor(Rows* rows, bool* gain) {
 }
 
 bool Stage::MergeRepeated(Rows* rows) {
+  const int64_t times = unrepeated_.load(std::memory_order_relaxed);
+  const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
+  if (look && rows->keys.empty() && !MakeKeys(rows)) return false;
   const int64_t most = rows->count - rows->count / kFewestRepeated;
-  if (states::FindDistinctRows(rows->keys, most, &rows->wanted, &rows->merged)) return true;
-  rows->wanted.clear();
-  rows->merged.clear();
-  return false;
+  const bool merged =
+      look && states::FindDistinctRows(rows->keys, most, &rows->wanted, &rows->merged);
+  unrepeated_.store(merged ? 0 : times + 1, std::memory_order_relaxed);
+  if (!merged) {
+    rows->wanted.clear();
+    rows->merged.clear();
+  }
+  return true;
 }
 
 absl::Status Stage::Complete(Rows* rows, std::vector<Tensor>* states) {

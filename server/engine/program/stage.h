@@ -3,6 +3,7 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -173,9 +174,9 @@ class Stage {
   bool LookFor(Rows* rows, bool* gain);
 
   // Removes rows with equal keys: keeps the first of each in rows->wanted, and sets rows->merged to
-  // each row's position there. Returns false, without changes, if too few rows repeat. REQUIRES
-  // keys.
-  static bool MergeRepeated(Rows* rows);
+  // each row's position there. Leaves both empty if too few rows repeat; after many such requests,
+  // looks only at one in many. Returns false, without keys, if MakeKeys() does.
+  bool MergeRepeated(Rows* rows);
 
   // Sets `*states` to the states of all wanted rows. States that are not found are computed in one
   // run and cached under their keys, or awaited if another request is computing them. Returns the
@@ -207,6 +208,7 @@ class Stage {
   const bool rows_have_one_shape_;
   const std::vector<int> lengths_;
   StateLayouts layouts_;
+  std::atomic<int64_t> unrepeated_{0};  // consecutive requests whose rows hardly repeated
 };
 
 }  // namespace colcast::engine

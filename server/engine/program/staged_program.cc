@@ -16,9 +16,6 @@ constexpr size_t kUser = Batch::kUser;
 constexpr int64_t kUserWindowRows = 32;
 constexpr int64_t kRowWindowRows = 512;
 
-// After this many requests without repeated rows, searches only one request in this many.
-constexpr int64_t kUnrepeatedRequests = 16;
-
 // Whether rows of the two inputs have the same dtype, and shapes that do not contradict each other.
 bool RowsFit(const DeclaredInput& a, const DeclaredInput& b) {
   if (a.dtype != b.dtype) return false;
@@ -68,10 +65,10 @@ StagedProgram::StagedProgram(const StageSignatures& signatures, const Domains& d
       last_(signatures.pair),
       many_users_per_run_(signatures.many_users_per_run && signatures.pair->record().independent) {
   for (const auto& [name, signature] : signatures.domains) {
-    const bool is_user = domains_.empty();
-    domains_.emplace_back(signature, name, PositionsOf(signature->inputs(), late_->inputs()),
-                          is_user ? memories.user.get() : memories.item.get(),
-                          is_user ? kUserWindowRows : kRowWindowRows);
+    const bool is_user = stages_.empty();
+    stages_.emplace_back(signature, name, PositionsOf(signature->inputs(), late_->inputs()),
+                         is_user ? memories.user.get() : memories.item.get(),
+                         is_user ? kUserWindowRows : kRowWindowRows);
   }
 }
 
@@ -88,24 +85,24 @@ std::unique_ptr<StagedProgram> StagedProgram::Create(const StageSignatures& sign
 
 bool StagedProgram::Connect() {
   const SignatureInputs& late = late_->inputs();
-  if (domains_.size() <= kItem || last_.signature().output_aliases() != late_->output_aliases()) {
+  if (stages_.size() <= kItem || last_.signature().output_aliases() != late_->output_aliases()) {
     return false;
   }
   std::vector<LastStage::Domain> domains;
-  for (const Domain& domain : domains_) {
-    if (domain.stage.inputs().empty()) return false;
-    domains.push_back({domain.stage.domain(), domain.stage.signature().output_aliases()});
+  for (const Stage& stage : stages_) {
+    if (stage.inputs().empty()) return false;
+    domains.push_back({stage.domain(), stage.signature().output_aliases()});
   }
   if (!last_.Connect(domains, late, &context_inputs_)) return false;
-  for (size_t i = 0; i < domains_.size(); ++i) {
+  for (size_t i = 0; i < stages_.size(); ++i) {
     if (last_.has_index(i) == (i == kItem)) return false;
   }
   is_user_input_.assign(late.inputs().size(), false);
-  for (const int position : domains_[kUser].stage.inputs()) is_user_input_[position] = true;
+  for (const int position : stages_[kUser].inputs()) is_user_input_[position] = true;
   // Each column may belong to only one stage.
   std::vector<int> times_read(late.inputs().size());
-  for (const Domain& domain : domains_) {
-    for (const int position : domain.stage.inputs()) ++times_read[position];
+  for (const Stage& stage : stages_) {
+    for (const int position : stage.inputs()) ++times_read[position];
   }
   for (const int position : context_inputs_) ++times_read[position];
   SetLengths();
@@ -119,10 +116,10 @@ void StagedProgram::SetLengths() {
     if (position >= 0) last_lengths_.push_back(position);
   }
   own_lengths_ = joined_lengths_ = last_lengths_;
-  for (const Domain& domain : domains_) {
-    for (const int input : domain.stage.lengths()) {
+  for (const Stage& stage : stages_) {
+    for (const int input : stage.lengths()) {
       own_lengths_.push_back(input);
-      if (!domain.stage.rows_have_one_shape()) joined_lengths_.push_back(input);
+      if (!stage.rows_have_one_shape()) joined_lengths_.push_back(input);
     }
   }
 }
@@ -130,12 +127,12 @@ void StagedProgram::SetLengths() {
 // Returns false if the rows of a stage cannot be grouped by the lengths of their lists.
 bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
   bool grouped = true;
-  if (scratch->size() < domains_.size()) scratch->resize(domains_.size());
-  for (size_t i = 0; i < domains_.size(); ++i) {
+  if (scratch->size() < stages_.size()) scratch->resize(stages_.size());
+  for (size_t i = 0; i < stages_.size(); ++i) {
     Stage::Rows& rows = (*scratch)[i];
-    domains_[i].stage.Begin(batch.domains[i].rows, batch.columns, &rows);
+    stages_[i].Begin(batch.domains[i].rows, batch.columns, &rows);
     if (i != kUser || batch.user_states == nullptr) {
-      grouped &= domains_[i].stage.SetReaders(ReadersOf(batch, i), &rows);
+      grouped &= stages_[i].SetReaders(ReadersOf(batch, i), &rows);
     }
   }
   return grouped;
@@ -144,7 +141,7 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
 void StagedProgram::End(Scratch* scratch) const {
   // Skips rows beyond this program's domains: if another program's run threw and left them, their
   // columns may have been freed.
-  for (size_t i = 0; i < domains_.size(); ++i) Stage::End(&(*scratch)[i]);
+  for (size_t i = 0; i < stages_.size(); ++i) Stage::End(&(*scratch)[i]);
 }
 
 bool StagedProgram::Accepts(const Batch& batch) const {
@@ -184,10 +181,8 @@ absl::StatusOr<bool> StagedProgram::Run(const Batch& batch, RunResult* result) {
 absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
   std::vector<Tensor> states;
   absl::Status status = absl::OkStatus();
-  if (batch.form != Batch::Form::kPrefetch) {
+  if (batch.form != Batch::Form::kPrefetch || stages_[kUser].store().on()) {
     status = UserStates(batch, &states);
-  } else if (domains_[kUser].stage.store().on()) {
-    status = Prefetch(batch, &states);
   }
   if (status.ok()) late_->NoRows(*batch.outputs, result);
   return status;
@@ -195,7 +190,7 @@ absl::Status StagedProgram::RunUsers(const Batch& batch, RunResult* result) {
 
 std::vector<states::StoreStats> StagedProgram::stats() const {
   std::vector<states::StoreStats> stats;
-  for (const Domain& domain : domains_) stats.push_back(domain.stage.stats());
+  for (const Stage& stage : stages_) stats.push_back(stage.stats());
   return stats;
 }
 
@@ -205,8 +200,8 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
   Stage::Rows& rows = (*scratch)[kUser];
   bool gain = false;
   // If a value is malformed, there are no keys; the run reports the error.
-  LookForUsers(&rows, &gain);
-  absl::Status status = domains_[kUser].stage.Complete(&rows, states);
+  LookForUsers(batch, &rows, &gain);
+  absl::Status status = stages_[kUser].Complete(&rows, states);
   End(scratch);
   return status;
 }
@@ -214,22 +209,23 @@ absl::Status StagedProgram::UserStates(const Batch& batch, std::vector<Tensor>* 
 // Looks up all states. Sets `*gain` to true if the stages are worth running, for this request or
 // the next. Returns false, without keys, if a value is malformed.
 bool StagedProgram::Look(const Batch& batch, Scratch* scratch, bool* gain) {
-  bool found = batch.user_states != nullptr || LookForUsers(&(*scratch)[kUser], gain);
-  for (size_t i = kItem; i < domains_.size() && batch.candidates > 0; ++i) {
+  bool found = batch.user_states != nullptr || LookForUsers(batch, &(*scratch)[kUser], gain);
+  for (size_t i = kItem; i < stages_.size() && batch.candidates > 0; ++i) {
     found &= LookForRows(i, batch, scratch, gain);
   }
   return found;
 }
 
-bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
-  Stage& stage = domains_[kUser].stage;
+bool StagedProgram::LookForUsers(const Batch& batch, Stage::Rows* rows, bool* gain) {
+  Stage& stage = stages_[kUser];
   states::StateStore& users = stage.store();
   if (!users.on()) {
     rows->keys.clear();
     return true;
   }
-  // A request has few users, so they are always looked up.
-  const bool keep = users.reuse().good();
+  // A request has few users, so they are always looked up. A prefetch announces that its user will
+  // come again.
+  const bool keep = batch.form == Batch::Form::kPrefetch || users.reuse().good();
   size_t num_found = 0;
   if (!stage.Find(rows, &num_found)) return false;
   if (!keep) rows->keys.clear();
@@ -238,7 +234,7 @@ bool StagedProgram::LookForUsers(Stage::Rows* rows, bool* gain) {
 }
 
 bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain) {
-  Domain& own = domains_[domain];
+  Stage& stage = stages_[domain];
   Stage::Rows& rows = (*scratch)[domain];
   const Batch::Domain& sent = batch.domains[domain];
   // Rows may repeat where several requests or users send the same items, and in columns that a
@@ -247,19 +243,15 @@ bool StagedProgram::LookForRows(size_t domain, const Batch& batch, Scratch* scra
                                            : (domain > kItem || batch.domains[kUser].rows > 1) &&
                                                  rows.count == batch.candidates;
   if (may_repeat && rows.count > 1) {
-    const int64_t times = own.unrepeated.load(std::memory_order_relaxed);
-    const bool look = times < kUnrepeatedRequests || times % kUnrepeatedRequests == 0;
-    if (look && rows.keys.empty() && !own.stage.MakeKeys(&rows)) return false;
-    const bool merged = look && Stage::MergeRepeated(&rows);
-    if (merged && sent.has_index()) {
+    if (!stage.MergeRepeated(&rows)) return false;
+    *gain |= !rows.merged.empty();
+    if (!rows.merged.empty() && sent.has_index()) {
       std::vector<int64_t> of_candidates;
       for (const int64_t row : RowsIn(sent.index)) of_candidates.push_back(rows.merged[row]);
       rows.merged = std::move(of_candidates);
     }
-    own.unrepeated.store(merged ? 0 : times + 1, std::memory_order_relaxed);
-    *gain |= merged;
   }
-  return own.stage.LookFor(&rows, gain);
+  return stage.LookFor(&rows, gain);
 }
 
 bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
@@ -275,31 +267,17 @@ bool StagedProgram::IsPrefetch(const ReceivedRequest& received) const {
 }
 
 absl::Status StagedProgram::PlanPrefetch(const ReceivedRequest& received, Batch* batch) const {
-  const SignatureInputs& inputs = domains_[kUser].stage.signature().inputs();
+  const SignatureInputs& inputs = stages_[kUser].signature().inputs();
   std::vector<const ColumnSource*> columns;
-  for (const int input : domains_[kUser].stage.inputs()) columns.push_back(received.columns[input]);
+  for (const int input : stages_[kUser].inputs()) columns.push_back(received.columns[input]);
   batch->columns = received.columns;
   batch->form = Batch::Form::kPrefetch;
-  batch->domains.assign(domains_.size(), {});
+  batch->domains.assign(stages_.size(), {});
   ExpansionPlan plan;
   absl::Status status = inputs.Plan(columns, {}, &plan);
   if (!status.ok() || plan.rows == 1) return status;
   return absl::InvalidArgumentError(
       absl::StrCat("a request without candidates has ", plan.rows, " users; expected 1"));
-}
-
-// Caches the state even if users have not repeated so far: a prefetch announces that this one will.
-absl::Status StagedProgram::Prefetch(const Batch& batch, std::vector<Tensor>* states) {
-  Scratch* const scratch = ThreadScratch();
-  Begin(batch, scratch);
-  Stage& stage = domains_[kUser].stage;
-  Stage::Rows& user = (*scratch)[kUser];
-  size_t num_found = 0;
-  // If a value is malformed, there are no keys; the run reports the error.
-  stage.Find(&user, &num_found);
-  absl::Status status = stage.Complete(&user, states);
-  End(scratch);
-  return status;
 }
 
 }  // namespace colcast::engine

@@ -3,7 +3,6 @@
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_STAGED_PROGRAM_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -135,7 +134,8 @@ class StagedProgram final : public Program {
   // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets `*states` to the states of the batch's users. Computes and caches those that are missing.
+  // Sets `*states` to the states of the batch's users. Computes and caches those that are missing:
+  // for a prefetch, even if users have not repeated so far.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
   // Whether a request with several users computes each user once and scores all candidates in one
@@ -146,15 +146,7 @@ class StagedProgram final : public Program {
   std::vector<states::StoreStats> stats() const override;
 
  private:
-  struct Domain {
-    Domain(const Signature* signature, std::string name, std::vector<int> inputs,
-           states::StateCache* memory, int64_t window_rows)
-        : stage(signature, std::move(name), std::move(inputs), memory, window_rows) {}
-    Stage stage;
-    // Number of consecutive requests whose rows hardly repeated.
-    std::atomic<int64_t> unrepeated{0};
-  };
-  static constexpr size_t kItem = 1;  // index in domains_
+  static constexpr size_t kItem = 1;  // index in stages_
 
   using Scratch = std::deque<Stage::Rows>;  // per domain; reused by each thread
 
@@ -166,9 +158,8 @@ class StagedProgram final : public Program {
   bool Begin(const Batch& batch, Scratch* scratch) const;
   void End(Scratch* scratch) const;
   absl::Status RunUsers(const Batch& batch, RunResult* result);
-  absl::Status Prefetch(const Batch& batch, std::vector<tensorflow::Tensor>* states);
   bool Look(const Batch& batch, Scratch* scratch, bool* gain);
-  bool LookForUsers(Stage::Rows* rows, bool* gain);
+  bool LookForUsers(const Batch& batch, Stage::Rows* rows, bool* gain);
   bool LookForRows(size_t domain, const Batch& batch, Scratch* scratch, bool* gain);
   absl::Status Score(const Batch& batch, Scratch* scratch, RunResult* result);
   absl::Status SetContext(const Batch& batch, LastStage::Feeds* feeds) const;
@@ -178,7 +169,7 @@ class StagedProgram final : public Program {
   const Domains* const columns_;
   LastStage last_;
   const bool many_users_per_run_;
-  std::deque<Domain> domains_;
+  std::deque<Stage> stages_;         // per domain
   std::vector<int> context_inputs_;  // the late signature's inputs that belong to no domain
   std::vector<bool> is_user_input_;  // by the late signature's input
   // Positions in the late signature.
