@@ -44,7 +44,7 @@ using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 struct ServedSignature {
   absl::Status status;  // if not OK, the signature cannot be run
   const Programs* programs = nullptr;
-  const TranscodedSignature* examples = nullptr;  // null if it takes no tf.Examples
+  const TranscodedSignature* examples = nullptr;  // null unless they are read as columns
 };
 
 class TensorFlowModel final : public Model {
@@ -106,10 +106,10 @@ class TensorFlowModel final : public Model {
   void PrepareWaiting(const std::string& name);
   // Sets how each signature that has programs is answered.
   void Serve();
-  // Why the signature of that name cannot be run: FAILED_PRECONDITION if there is none.
+  // Returns why a signature cannot be run; FAILED_PRECONDITION if the model has none named `name`.
   absl::Status NotServed(std::string_view name) const;
   // While the result exists, runs on the calling thread read the tables as they are now. Null if no
-  // table has changed, unless they are `pinned`.
+  // table has changed and `pinned` is false.
   std::shared_ptr<const tables::ReadsGeneration> ReadTables(bool pinned = false) const;
   // Decides how one-row inputs of signatures without a record are fed.
   void SetOneRowInputs(const SignatureGraphs& graphs,

@@ -80,7 +80,7 @@ class ModelRunsTest : public ::testing::Test {
   std::deque<SentRequest> requests_;
 };
 
-TEST_F(ModelRunsTest, APlanHasTheRequestsProfileAndRunsAnyNumberOfTimes) {
+TEST_F(ModelRunsTest, APlanHasAProfileAndCanRunRepeatedly) {
   const PlanPtr plan = Scores(1, {1, 2, 3});
   EXPECT_EQ(plan->profile.rows, 3);
   EXPECT_TRUE(plan->profile.can_be_split);

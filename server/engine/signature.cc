@@ -64,8 +64,8 @@ bool AreWithin(const Input& lengths, int64_t most) {
   return are_within;
 }
 
-// Returns INVALID_ARGUMENT, with the list's name and row, for a negative length and for one beyond
-// the width of `list`, which may be null: graphs allocate what the lengths say.
+// Returns INVALID_ARGUMENT, with the input's name and the row, for a negative length and for one
+// beyond the width of `list`, which may be null: graphs allocate memory by these lengths.
 absl::Status CheckLengths(const Input& input, const Input* list) {
   const bool has_width = list != nullptr && list->dims().size() > 1;
   const int64_t most = has_width ? list->dims()[1] : std::numeric_limits<int64_t>::max();
@@ -140,7 +140,7 @@ absl::Status ReceivedRequest::Plan(const SignatureInputs& with) {
       if (positions[i] < 0) unknown.push_back(inputs[i].name());
     }
     const std::vector<const ColumnSource*> sent(columns.begin(), columns.end());
-    return with.Plan(sent, unknown, &plan);  // an error that names the unknown inputs
+    return with.Plan(sent, unknown, &plan);  // fails, and names the unknown inputs
   }
   const auto extra_bytes = [this](size_t position, int64_t copies) {
     return columns[position]->ExtraBytes(copies);

@@ -39,8 +39,8 @@ namespace colcast::engine {
 // so only requests for the same outputs wait for it.
 class Callables {
  public:
-  // How many sets of outputs have callables of their own, in addition to the set of all outputs:
-  // the first ones. Requests for any other set run all outputs.
+  // Besides the callable for all outputs, this many sets of outputs get their own: the first ones
+  // that requests ask for. Requests for any other set run all outputs.
   static constexpr size_t kMost = 8;
 
   // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
@@ -128,16 +128,16 @@ class ListColumns {
   std::vector<int> own_lengths_;
 };
 
-// A request as a signature receives it: its columns by position, and what one walk over them found.
-// The object can be reused; the request must outlive each use.
+// A request as a signature receives it: its columns by position, and totals from one walk over
+// them. The object can be reused; the request must outlive each use.
 struct ReceivedRequest {
   // Set by Signature::Receive(). `outputs` are the requested ones, as ascending positions in the
   // sorted aliases.
   std::vector<int> outputs;
   std::vector<Input> inputs;          // in the request's order
-  std::vector<int> positions;         // of each input in the signature; -1 if it has none
-  std::vector<const Input*> columns;  // by the signature's input; null if left out
-  std::vector<ReceivedShape> shapes;  // by the signature's input
+  std::vector<int> positions;         // each input's position in the signature; -1 if unknown
+  std::vector<const Input*> columns;  // per input of the signature; null if left out
+  std::vector<ReceivedShape> shapes;  // per input of the signature
   int64_t most_rows = 1;              // of any input, at least 1
   bool has_setting = false;           // an input is a scalar
   bool has_unknown = false;           // an input is not in the signature
@@ -145,7 +145,7 @@ struct ReceivedRequest {
   // The inputs sent with one row: their number, and the bytes of their values.
   int64_t sent_once = 0;
   int64_t bytes_sent_once = 0;
-  // Bytes of the tensors, and of their strings alone: of inputs sent with one row, and of others.
+  // Bytes of input tensors, and of their strings alone: sent with one row (_once), and others.
   double bytes_once = 0, bytes = 0;
   double text_bytes_once = 0, text_bytes = 0;
 
@@ -154,7 +154,7 @@ struct ReceivedRequest {
   absl::Status Plan(const SignatureInputs& with);
   ExpansionPlan plan;
 
-  // All REQUIRE a plan.
+  // rows(), OneRowInputs() and Expansion() REQUIRE a plan.
   int64_t rows() const { return plan.rows; }
   // The positions of the inputs that the plan repeats.
   std::vector<int> OneRowInputs(const SignatureInputs& inputs) const;
@@ -179,7 +179,7 @@ class Signature {
   // Prepares the callable for all outputs, so that the first request does not pay for it.
   absl::Status Prepare() const;
 
-  // How errors of lookups are explained. Call before the first run.
+  // Sets how errors of lookups are explained. Call before the first run.
   void set_lookup_errors(LookupErrors errors) { lookup_errors_ = std::move(errors); }
 
   const SignatureInputs& inputs() const { return inputs_; }

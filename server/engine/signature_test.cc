@@ -101,7 +101,7 @@ TEST_F(SignatureRunTest, ANonDenseInputIsNamedAtLoad) {
               HasSubstr("input \"user\" as a sparse tensor (coo_sparse)"));
 }
 
-TEST_F(SignatureRunTest, ALengthThatTheListCannotHaveIsRefusedByName) {
+TEST_F(SignatureRunTest, AnInvalidListLengthIsRefusedByName) {
   for (const char* const name : {"list", "list/length"}) {
     (*signature_.mutable_inputs())[name] = Info(name);
   }
@@ -156,7 +156,7 @@ TEST(ListColumnsTest, OnlyRecordedListsHaveLengths) {
   EXPECT_EQ(ListColumns().LengthsOf(0), -1);
 }
 
-TEST(ListColumnsTest, OnlyListsWithLengthsHaveOwnOnes) {
+TEST(ListColumnsTest, OnlyRecordedListsWithLengthsHaveOwnLengths) {
   RowRecord record;
   record.lists = {"a", "c"};
   record.own_length = {"a", "b", "c"};

@@ -42,8 +42,8 @@ absl::Status CheckIndex(const std::string& domain, absl::Span<const int64_t> ind
   return absl::OkStatus();
 }
 
-// Whether the column has rows, according to the columnar signature, if that has the column. The
-// late one declares a first dimension of 1 for one user's row, but also for a column without rows.
+// Whether the columnar signature says that a column has rows; true if it lacks the column. The late
+// one declares a first dimension of 1 both for a user's row and for a column without rows.
 bool TakesRows(const Signature* columnar, const std::string& column) {
   const int input = columnar == nullptr ? -1 : columnar->inputs().Find(column);
   return input < 0 || columnar->inputs().inputs()[input].batched();

@@ -1,5 +1,5 @@
-// The domains of a signature's columns. The extra input row_to_<domain> of a request gives, for
-// each candidate, the row of the domain that it reads.
+// The domains of a signature's columns. A request's extra input row_to_<domain> holds, for each
+// candidate, its row of that domain.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 
@@ -59,8 +59,8 @@ class Domains {
   // row, the item has one row per candidate, and any other domain with a stage has either.
   void SetRows(Batch* batch) const;
 
-  // Whether the candidates of every user have lists with the same greatest length, so that running
-  // users together does not change padding. `lengths` are positions of the lists' lengths.
+  // Whether the longest lists are equally long for every user's candidates, so that running users
+  // together does not change the padding. `lengths` are positions of the lists' lengths.
   bool HaveOneLength(const Batch& batch, absl::Span<const int> lengths) const;
 
   // Builds an input's feed from its column or default, with the rows of its domain if that has an
@@ -74,7 +74,7 @@ class Domains {
     uint64_t indexed = 0;                     // one bit per domain
     std::vector<SignatureInputs> domains;     // per domain; empty if it has no index
     std::vector<SignatureInputs> candidates;  // one element, for all other columns and the indices
-    std::vector<int> places;  // per input of the signature: its position among those read with it
+    std::vector<int> places;  // per input: its position in its domain's inputs or in `candidates`
     bool has(size_t domain) const { return (indexed >> domain & 1) != 0; }
   };
 
@@ -94,7 +94,7 @@ class Domains {
   };
   bool MayTakeIndex() const;
   absl::StatusOr<const Form*> FormOf(uint64_t indexed) const;
-  // The inputs with which an input of the signature is read.
+  // The group of inputs, a domain's or the candidates', to which an input belongs.
   const SignatureInputs& SideOf(const Form& form, int input) const;
   absl::Status MakeForm(uint64_t indexed, Form* form) const;
   uint64_t IndexedIn(const ReceivedRequest& received) const;

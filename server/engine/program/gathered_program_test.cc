@@ -45,7 +45,7 @@ TEST_F(GatheredProgramTest, ColumnarGathersRowsAndRunsOnce) {
   EXPECT_THAT(model_.Ran("columnar"), ElementsAre("gathered ok 1"));
 }
 
-TEST_F(GatheredProgramTest, WhereAStageFailsRowsAreGathered) {
+TEST_F(GatheredProgramTest, RowsAreGatheredIfAStageFails) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> scores = model_.Scores(MessageOf(
       {{"user", {nan, 5}}, {"item", {1, 2}}, {"shop", {0}}, {"candidate", {0, 0}}}, {1, 0}));
@@ -54,7 +54,7 @@ TEST_F(GatheredProgramTest, WhereAStageFailsRowsAreGathered) {
   EXPECT_THAT(model_.Ran(), ElementsAre("stages failed 1", "gathered ok 1"));
 }
 
-TEST_F(GatheredProgramTest, CandidateColumnsHaveTheRowsOfTheIndex) {
+TEST_F(GatheredProgramTest, AnIndexLongerThanTheCandidateColumnsIsRefused) {
   EXPECT_THAT(
       Error(MessageOf({{"user", {2, 5}}, {"item", {1, 2}}, {"shop", {0}}, {"candidate", {0, 0}}},
                       {0, 1, 0})),
@@ -70,7 +70,7 @@ TEST_F(GatheredProgramTest, ARequestMayHaveIndicesOfSeveralDomains) {
   EXPECT_THAT(model_.Scores(message, "columnar"), ElementsAre(7051, 8022, 8053));
 }
 
-TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsUnknown) {
+TEST_F(GatheredProgramTest, AnIndexOfADomainWithoutColumnsIsRefused) {
   const std::string message =
       MessageOf({{"user", {2}}, {"item", {1}}, {"shop", {0}}, {"candidate", {0}}}) +
       Int64Input("row_to_item", {0});
@@ -103,7 +103,7 @@ class WeightedModel final : public ExportedModel {
   }
 };
 
-// Runs the requests together if they may be, and returns the scores of each.
+// Runs the requests together where allowed, and returns each one's scores.
 std::vector<std::vector<float>> RunAll(const Programs& programs,
                                        const std::vector<std::string>& messages) {
   BatchRules rules;
@@ -131,7 +131,7 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsFedAsSent) {
   }
 }
 
-TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNotSharedByRequests) {
+TEST(GatheredProgramInputsTest, EachRequestIsScoredWithItsOwnInputWithoutRows) {
   const WeightedModel model;
   for (const char* const name : {"columnar", "columnar_late"}) {
     EXPECT_THAT(RunAll(model.programs(name),
@@ -142,7 +142,7 @@ TEST(GatheredProgramInputsTest, AnInputWithoutRowsIsNotSharedByRequests) {
   }
 }
 
-TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasCandidateRows) {
+TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateMustHaveCandidateRows) {
   const WeightedModel model("user_state/x", -1);
   const std::string message =
       MessageOf({{"user", {2, 5}}, {"item", {1, 2, 3}}, {"user_state/x", {7, 8}}}, {1, 0, 1});
@@ -154,7 +154,7 @@ TEST(GatheredProgramInputsTest, AFeatureNamedLikeAStateHasCandidateRows) {
   }
 }
 
-TEST_F(GatheredProgramTest, GatheredRowsStayWithinTheLimit) {
+TEST_F(GatheredProgramTest, GatheredRowsBeyondTheLimitAreRefused) {
   ScoreModel model;
   Options options;
   options.max_expanded_bytes = 100;

@@ -5,7 +5,7 @@
 namespace colcast::engine {
 namespace {
 
-// Each group is a run of its own, so a request cannot ask for more.
+// Bounds the runs that one request can cause: each group is a separate run.
 constexpr int kMostGroups = 256;
 
 int64_t At(const std::vector<int64_t>& lengths, int64_t row) {
@@ -116,7 +116,7 @@ bool LengthGroups::Join(int64_t row, int group) {
 void LengthGroups::AddLongest(int group, std::vector<int64_t>* rows) const {
   for (size_t i = 0; i < lists_.size(); ++i) {
     const Lengths& lengths = lists_[i];
-    if (lengths.size() == 1) continue;  // every row has it
+    if (lengths.size() == 1) continue;  // all rows share this length
     const int64_t longest = longest_[group * lists_.size() + i];
     const auto is_longest = [&](int64_t row) { return lengths[row] == longest; };
     if (std::any_of(rows->begin(), rows->end(), is_longest)) continue;

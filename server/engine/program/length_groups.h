@@ -1,8 +1,8 @@
 // Groups the rows of a domain by the longest lists of the requests to which they belong.
 //
-// TensorFlow pads the lists of a run to the longest one, so what is computed across a list depends
-// on that length. Rows that run together therefore belong to requests whose longest lists are
-// equally long, and one row of the run has a list of that length.
+// TensorFlow pads the lists of a run to the longest one, so values computed across a list depend on
+// that length. Rows that run together therefore belong to requests whose longest lists are equally
+// long, and one row of the run has a list of that length.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_LENGTH_GROUPS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_LENGTH_GROUPS_H_
 
@@ -14,7 +14,7 @@
 
 namespace colcast::engine {
 
-// Who reads the rows of a domain: candidates, or the rows themselves.
+// The readers of a domain's rows: the candidates, or the rows themselves.
 struct Readers {
   absl::Span<const int64_t> rows;      // each reader's row; empty if reader i reads row i
   absl::Span<const int64_t> requests;  // each reader's request; empty if all belong to one
@@ -45,8 +45,8 @@ class LengthGroups {
     return absl::MakeConstSpan(longest_).subspan(group * lists_.size(), lists_.size());
   }
 
-  // Adds rows of the group to `rows`, which are ascending, until each list is as long as the
-  // longest in one of them.
+  // Adds rows of the group to `rows`, in ascending order, so that for each list one of the rows is
+  // as long as the group's longest.
   void AddLongest(int group, std::vector<int64_t>* rows) const;
 
  private:

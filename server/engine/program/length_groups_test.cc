@@ -19,7 +19,7 @@
 namespace colcast::engine {
 namespace {
 
-TEST(LengthGroupsTest, TheNumberOfRunsIsBounded) {
+TEST(LengthGroupsTest, TooManyDifferentLengthsAreNotGrouped) {
   std::vector<int64_t> lengths(1000);
   std::iota(lengths.begin(), lengths.end(), 0);
   const SentInput sent(Int64Input("a/length", lengths));
@@ -53,9 +53,9 @@ std::string ListOf(const std::string& name, const std::vector<std::vector<float>
   return FloatInput(name, {rows.size(), width}, values) + Int64Input(name + "/length", lengths);
 }
 
-// A model as the exporter writes it whose rows depend on the longest lists:
-// score = 100 * mean(history) + 10 * mean(genres) + mean(clicks), where a mean is the sum divided
-// by 1 + the longest list of the run.
+// A model as the exporter writes it. Its scores depend on the longest lists: score = 100 *
+// mean(history) + 10 * mean(genres) + mean(clicks), where a mean is the sum divided by 1 + the
+// longest list of the run.
 class ListModel final : public ExportedModel {
  public:
   struct Settings {
@@ -155,7 +155,7 @@ float SumOver(const std::vector<float>& list, size_t longest) {
   return sum / (1 + static_cast<float>(longest));
 }
 
-// What the scores of a request must be: each user's candidates, or all of them, are one run.
+// The expected scores of a request: each user's candidates, or all candidates, run together.
 std::vector<float> Expected(const Request& request, bool pads_together) {
   const size_t candidates = request.clicks.size();
   const auto user_of = [&](size_t i) { return request.user_of.empty() ? 0 : request.user_of[i]; };
@@ -182,7 +182,7 @@ class ListModelTest : public ::testing::Test {
  protected:
   int Below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
 
-  // Few distinct lists, so that states are found again beside other lists.
+  // Draws few distinct lists, so that states are found again in requests with other lists.
   std::vector<std::vector<float>> Lists(int rows, int longest) {
     std::vector<std::vector<float>> lists(rows);
     for (std::vector<float>& list : lists) {
@@ -273,7 +273,7 @@ TEST_F(ListModelTest, StatesAreSpecificToTheLongestList) {
   }
 }
 
-TEST_F(ListModelTest, RequestsOfDifferentLengthsAreJoinedByStages) {
+TEST_F(ListModelTest, StagesJoinRequestsOfDifferentLengths) {
   for (const int64_t state_bytes : {0, 1 << 20}) {
     ListModel::Settings settings;
     settings.state_bytes = state_bytes;
@@ -293,7 +293,7 @@ TEST_F(ListModelTest, RequestsOfDifferentLengthsAreJoinedByStages) {
   }
 }
 
-TEST_F(ListModelTest, RequestsOfOneLengthAreJoinedIfTheLastStageOrAStateIsAsWide) {
+TEST_F(ListModelTest, RequestsOfOneLengthAreJoinedIfAStateIsAsWideAsItsList) {
   ListModel::Settings settings;
   settings.wide_user_state = true;
   const ListModel model(settings);

@@ -53,7 +53,7 @@ class Maker {
     if (of_late.stages == nullptr) {
       of_late.domains = MakeDomains(recorded, late_name, is_same ? whole : nullptr, false);
     }
-    // The two signatures answer an index differently: columnar is exact, columnar_late is not.
+    // With an index, columnar answers like one run, columnar_late like one request per user.
     of_late.gathered = MakeGathered(whole, *of_late.domains, AnswerMode::kRequestPerUser);
     Add(late_name, std::move(of_late));
     if (whole == nullptr) return;

@@ -18,7 +18,7 @@ namespace colcast::engine {
 using SignaturesByName = std::map<std::string, std::unique_ptr<Signature>, std::less<>>;
 using ProgramsByName = std::map<std::string, std::unique_ptr<Programs>, std::less<>>;
 
-// `signatures` are those of `declared` that can be run. All arguments except the records must
+// `signatures` holds the runnable signatures of `declared`. All arguments except the records must
 // outlive the programs.
 ProgramsByName MakePrograms(const SignaturesByName& signatures, const SignatureMap& declared,
                             const std::vector<RecordedSignatures>& records,

@@ -130,8 +130,8 @@ absl::Status Programs::Plan(const DecodedRequest& request, RequestPlan* plan) co
   return status;
 }
 
-// A signature whose inputs no export recorded as rows takes a request as it was sent, unless the
-// signature refuses such rows but takes them repeated.
+// Plans a request to a signature whose inputs no export recorded as rows: passes inputs as sent,
+// unless the signature refuses the one-row inputs but accepts them repeated.
 absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) const {
   batch->form = Batch::Form::kRows;
   absl::Status by_rule = received->Plan(signature_->inputs());
@@ -151,8 +151,8 @@ absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) c
   return absl::OkStatus();
 }
 
-// Plans with the requested signature if the exact one does not take the request, so that errors
-// name the requested one.
+// Tries the exact signature first. Plans all other requests with the requested signature, so that
+// errors name that one.
 absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
   absl::Status status;
   if (others_.exact != nullptr && others_.exact->Plan(received)) {
@@ -209,7 +209,7 @@ absl::Status Programs::Run(const Batch& batch, RunResult* result) const {
   return status.ok() ? absl::InternalError("no program accepts the request") : status;
 }
 
-// Logs each program's first failure, with the names of model and signature.
+// Logs each program's first failure, with the names of the model and the signature.
 void Programs::Count(const absl::Status& status, Counted* run) const {
   const int64_t before =
       (status.ok() ? run->answered : run->failed).fetch_add(1, std::memory_order_relaxed);
@@ -258,7 +258,7 @@ bool Programs::CanBeJoined(const BatchRules& rules, const std::vector<int>& outp
 bool Programs::CanBeSplit(const BatchRules& rules, const std::vector<int>& outputs) const {
   if (!MayShareRuns(rules)) return false;
   if (!signature_->record().recorded) return signature_->traits().takes_rows;
-  // A request with one user runs as the exact signature, whose rows must be independent too.
+  // A request with one user is run by the exact signature, so its rows must be independent, too.
   if (others_.exact != nullptr && !others_.exact->has_independent_rows()) return false;
   return others_.rows == nullptr || rules.any_signature || signature_->RowsHaveOneShape(outputs);
 }

@@ -33,7 +33,7 @@ struct TranscodedSignature;
 // What a program runs on: rows of every domain and the candidates that read them, from one request,
 // several, or a slice of one (docs/domains.md).
 struct Batch {
-  // The user domain. A signature without domains has only the candidates' rows.
+  // The index of the user domain. Without domains, a signature has only the candidates' rows.
   static constexpr size_t kUser = 0;
 
   enum class Form : uint8_t {
@@ -56,8 +56,8 @@ struct Batch {
   // For kAsSent: the expansion rule's error, reported if TensorFlow also refuses the request.
   absl::Status unequal_rows;
   bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
-  // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples.
-  // Otherwise each user's candidates are a request of their own, with its own longest lists.
+  // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples;
+  // otherwise to the longest one of each user's candidates, as in one request per user.
   bool pads_together = false;
   int64_t candidates = 0;                     // N
   const std::vector<int>* outputs = nullptr;  // positions in the sorted aliases, ascending
@@ -88,11 +88,11 @@ class Program {
   // Whether the program can run the batch, judged by its form and shapes.
   virtual bool Accepts(const Batch& batch) const = 0;
 
-  // Positions of the inputs with lengths of lists. The longest of these lists in a run affects the
-  // program's results.
+  // Positions of the inputs that hold the lengths of lists whose longest one in a run affects the
+  // results.
   virtual std::vector<int> own_lengths() const = 0;
 
-  // Whether rows are recorded as independent of other rows of their run.
+  // Whether rows are recorded as independent of the other rows of their run.
   virtual bool has_independent_rows() const = 0;
 
   // Statistics of the program's stores.
@@ -150,15 +150,15 @@ class Programs {
   // The properties of a planned request that a scheduler needs.
   RequestProfile ProfileOf(const RequestPlan& plan, const BatchRules& rules) const;
 
-  // Runs the first program that accepts the batch, unless its Run() returns false. If a program
-  // fails, runs the next one; returns the error of the last one.
+  // Runs the batch on the first program that accepts it. If that program fails, or its Run()
+  // returns false, tries the next one. Returns the last error if no program answers.
   absl::Status Run(const Batch& batch, RunResult* result) const;
 
   // Whether requests for these outputs (positions in the sorted aliases) may run together: if the
-  // record says that rows are independent or, without a record, if the rules ask for it.
+  // record says that rows are independent or, without a record, if the rules allow it.
   bool CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const;
 
-  // Positions of the lengths of lists whose longest one affects some program's results.
+  // Positions of the lengths of lists whose longest one in a run affects a program's results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
   // Positions of the lengths whose maximum must be equal in requests that run together. With stages
@@ -168,7 +168,7 @@ class Programs {
   // See Model::LogAs().
   void LogAs(const LogFields& fields) { fields_ = fields; }
 
-  // Call if a joined or split run returned a wrong number of rows.
+  // Stops joining and splitting. Call if a joined or split run returned a wrong number of rows.
   void NeverJoin() const { never_join_ = true; }
 
   // One count for each program and outcome that has occurred, and statistics of all stores.
@@ -180,7 +180,7 @@ class Programs {
     explicit Counted(Program* program) : program(program) {}
     Program* const program;
     std::atomic<int64_t> answered = 0;
-    std::atomic<int64_t> failed = 0;  // before another program answered
+    std::atomic<int64_t> failed = 0;
   };
 
   void Count(const absl::Status& status, Counted* run) const;

@@ -59,14 +59,14 @@ TEST_F(ProgramsTest, ProgramsThatRanAreCounted) {
   EXPECT_THAT(Counts(), ElementsAre(Counted("whole", "ok", 2)));
 }
 
-TEST_F(ProgramsTest, AWrongRequestIsNotAFailureOfAProgram) {
+TEST_F(ProgramsTest, InvalidRequestsAreNotCounted) {
   EXPECT_THAT(std::string(Run(user_).message()), HasSubstr("\"item\" is missing"));
   EXPECT_THAT(std::string(Run(user_ + items_ + BytesField(3, "other")).message()),
               HasSubstr("not found in signature: other"));
   EXPECT_THAT(Counts(), IsEmpty());
 }
 
-TEST_F(ProgramsTest, OnlyTheRecordAllowsJoining) {
+TEST_F(ProgramsTest, RecordsAndRulesDecideOnJoiningAndSplitting) {
   BatchRules unasked;
   BatchRules any;
   any.any_signature = true;
@@ -88,7 +88,7 @@ TEST_F(ProgramsTest, OnlyTheRecordAllowsJoining) {
   EXPECT_TRUE(CanBeSplit(unasked));
 }
 
-TEST_F(ProgramsTest, ASignatureThatFailedTogetherRunsAlone) {
+TEST_F(ProgramsTest, NeverJoinStopsJoiningAndSplitting) {
   BatchRules any;
   any.any_signature = true;
   ASSERT_TRUE(CanBeJoined(any));
@@ -104,7 +104,7 @@ TEST_F(ProgramsTest, ProfilesCountTheBytesOfTensorsWithOneRowColumnsRepeated) {
   EXPECT_EQ(profile.input_bytes, 2 * 2 * sizeof(float) + 2 * kOfARow);
 }
 
-TEST(RequestPlanTest, AThreadUsesAReleasedPlanAgain) {
+TEST(RequestPlanTest, AThreadReusesAReleasedPlan) {
   auto first = RequestPlan::New();
   const RequestPlan* const address = first.get();
   first->batch.domains.resize(2);
@@ -114,7 +114,7 @@ TEST(RequestPlanTest, AThreadUsesAReleasedPlanAgain) {
   EXPECT_TRUE(second->batch.domains.empty());
 }
 
-TEST(RequestPlanTest, AnotherThreadMayReleasePlansAndKeepsFew) {
+TEST(RequestPlanTest, AnotherThreadMayReleasePlans) {
   std::vector<std::unique_ptr<RequestPlan, ReleasePlan>> plans;
   for (int i = 0; i < 100; ++i) plans.push_back(RequestPlan::New());
   std::thread([&plans] { plans.clear(); }).join();  // a sanitizer would report leaks

@@ -21,12 +21,12 @@ using tensorflow::Tensor;
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// After this many requests without repeated rows, searches only one request in this many.
+// After this many requests in a row without repeated rows, searches only one in this many.
 constexpr int64_t kUnrepeatedRequests = 16;
 
-// The inputs with the lengths by which rows are grouped, by their positions in a batch. If states
-// are as wide as a list, only rows whose lists have equal lengths have states of one shape, so the
-// lengths of all lists count.
+// The positions, in a batch, of the lengths by which rows are grouped. If states are as wide as a
+// list, these are the lengths of all lists, because only rows with equally long lists then have
+// states of one shape.
 std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape,
                           const std::vector<int>& inputs) {
   std::vector<int> lengths;
@@ -105,9 +105,9 @@ bool Stage::HashRows(Rows* rows) const {
   return true;
 }
 
-// The lengths of the rows of a list of shape `dims`, which leave its padding out of the keys. Null,
-// so that every value counts, if the column has no lengths that fit it, or if the padding
-// determines the shape of states, because states of different shapes cannot form one tensor.
+// Returns the lengths of a list's rows, so that keys ignore its padding. Returns null, so that keys
+// cover the padding, too, if no lengths fit the list's shape `dims`, or if states are as wide as
+// the list, because states of different shapes cannot form one tensor.
 const int64_t* Stage::LengthsOf(size_t input, absl::Span<const int64_t> dims, Rows* rows) const {
   const int place = rows_have_one_shape_ ? signature_->lists().LengthsOf(input) : -1;
   const Input* const column = place < 0 ? nullptr : ColumnOf(*rows, place);
@@ -149,8 +149,8 @@ void Stage::AddOutputs(Rows* rows) const {
 }
 
 // Makes the keys depend on the longest lists of the rows' requests and on the last delta of the
-// tables that the stage reads: states computed for others are never found, and are eventually
-// evicted. One hash covers both, so that they cannot cancel each other.
+// tables that the stage reads, so that states computed for other values of these are never found,
+// and are eventually evicted. One hash covers both, so that they cannot cancel each other.
 void Stage::AddMarks(Rows* rows) const {
   const std::vector<const void*>& tables = signature_->tables();
   const int64_t last_change = tables.empty() ? 0 : tables::ReadsGeneration::LastChangeOf(tables);
@@ -270,7 +270,7 @@ absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
   std::vector<int64_t>& running = rows->running;
   if (!rows->grouped) {
     RunResult result;
-    absl::Status status = RunRows(rows->missing, rows, &result);  // reports values it cannot read
+    absl::Status status = RunRows(rows->missing, rows, &result);  // reports unreadable values
     return status.ok() ? absl::FailedPreconditionError("lists of too many lengths") : status;
   }
   for (int group = 0; group < rows->groups.count(); ++group) {
@@ -281,7 +281,7 @@ absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
     if (running.empty()) continue;
     rows->groups.AddLongest(group, &running);
     if (static_cast<int64_t>(running.size()) < rows->count && !rows->hashed) {
-      // Making the keys reads the columns; RunRows() picks the rows from there.
+      // Making the keys decodes the columns; RunRows() copies the rows from there.
       if (!MakeKeys(rows)) return absl::FailedPreconditionError("a list's values cannot be read");
       rows->keys.clear();
     }

@@ -21,9 +21,8 @@
 
 namespace colcast::engine {
 
-// Converts the tensors that a stage computed into states, row by row, and states back into tensors.
 // The layout of a state's bytes: one row of each tensor, in order. Each string is preceded by its
-// length.
+// length. MakeState() turns a row into a state, LayOutStates() turns states into tensors.
 struct StateLayout {
   struct Piece {
     tensorflow::DataType dtype;
@@ -103,7 +102,7 @@ class Stage {
 
     // The rows whose states are needed, ascending; empty for all.
     std::vector<int64_t> wanted;
-    // If repeated rows were merged: the position in `wanted` of the row that each reader reads.
+    // For each reader, the position of its row in `wanted`; empty unless repeated rows were merged.
     std::vector<int64_t> merged;
 
     // The outputs that form a state, ascending; null for all. States made from another set of
@@ -129,9 +128,9 @@ class Stage {
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `inputs`: for each input of `signature`, the position of its column in a batch; empty if it is
-  // the same. `signature` and `memory` must outlive the stage; null `memory` turns caching off.
-  // `window_rows`: see states::ReuseEstimator.
+  // `inputs`: for each input of `signature`, the position of its column in a batch; empty if all
+  // positions are the same. `signature` and `memory` must outlive the stage; null `memory` turns
+  // caching off. `window_rows`: see states::ReuseEstimator.
   Stage(const Signature* signature, std::string name, std::vector<int> inputs,
         states::StateCache* memory, int64_t window_rows);
 
@@ -149,15 +148,15 @@ class Stage {
   // Whether rows have states of one shape, however long their lists are.
   bool rows_have_one_shape() const { return rows_have_one_shape_; }
 
-  // Prepares for `count` rows of a batch's columns, which must outlive the use; the caller sets the
-  // readers next.
+  // Prepares for `count` rows of a batch's columns, which must stay valid until End(). Call
+  // SetReaders() next.
   void Begin(int64_t count, absl::Span<const Input* const> columns, Rows* rows) const;
-  // Drops pointers to the message and the states, which do not outlive the request, and all memory
-  // if the request was large.
+  // Drops the pointers to the request's columns and states, and frees all memory if the request was
+  // large.
   static void End(Rows* rows);
 
-  // Groups the rows by the longest lists of the requests that read them. Returns false if this
-  // stage cannot compute them: see LengthGroups::Set(), or if their states differ in shape.
+  // Groups the rows by the longest lists of the requests that read them. Returns false if
+  // LengthGroups::Set() does, or if the rows' states would differ in shape.
   bool SetReaders(const Readers& readers, Rows* rows) const;
 
   // Makes the rows' keys. Returns false, without keys, if a value is malformed, or if the rows'
@@ -178,10 +177,10 @@ class Stage {
   // looks only at one in many. Returns false, without keys, if MakeKeys() does.
   bool MergeRepeated(Rows* rows);
 
-  // Sets `*states` to the states of all wanted rows. States that are not found are computed in one
-  // run and cached under their keys, or awaited if another request is computing them. Returns the
-  // signature's error, or FAILED_PRECONDITION if states do not fit together; the caller then runs
-  // the whole model.
+  // Sets `*states` to the states of all wanted rows. Missing states are computed, in one run per
+  // group of lengths, and cached under their keys, or awaited if another request is computing them.
+  // Returns the signature's error, or FAILED_PRECONDITION if states have different layouts; the
+  // caller then runs the whole model.
   absl::Status Complete(Rows* rows, std::vector<tensorflow::Tensor>* states);
 
  private:

@@ -84,7 +84,7 @@ TEST_F(StageTest, AThreadKeepsNoMemoryOfALargeRequest) {
   EXPECT_EQ(rows.keys.capacity(), 0) << "many rows";
 }
 
-TEST_F(StageTest, RowsOfTheSameKeyAreMergedIfEnoughRepeat) {
+TEST_F(StageTest, RowsWithEqualKeysAreMergedIfEnoughRepeat) {
   Stage::Rows rows = Rows({5, 6, 5, 6});
   ASSERT_TRUE(stage_.MergeRepeated(&rows));
   EXPECT_THAT(rows.wanted, ElementsAre(0, 1));
@@ -131,8 +131,8 @@ TEST_F(StageTest, WithoutMemoryNothingIsLookedUp) {
   EXPECT_EQ(stage.stats().not_looked, 1);
 }
 
-// Stages with lists, their lengths, and a column without rows. The states of one are as wide as a
-// list.
+// Stages with lists, their lengths, and a column without rows. The states of the second stage are
+// as wide as a list.
 class StageKeysTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -206,7 +206,7 @@ TEST_F(StageKeysTest, SharedColumnsArePartOfEveryKey) {
   EXPECT_THAT(rows_.columns_in_keys, ::testing::ElementsAre(0, -1, -1));
 }
 
-TEST_F(StageKeysTest, PaddingIsLeftOutUnlessItCounts) {
+TEST_F(StageKeysTest, KeysIgnorePaddingUnlessStatesAreAsWideAsAList) {
   Send("ids", {1, 5, 1, 6}, 2);
   Send("ids/length", {1, 1});
   const std::vector<states::Key> without = Keys(2, false), with = Keys(2, true);
@@ -214,7 +214,7 @@ TEST_F(StageKeysTest, PaddingIsLeftOutUnlessItCounts) {
   EXPECT_FALSE(with[0] == with[1]);
 }
 
-TEST_F(StageKeysTest, EveryValueCountsWhereLengthsDoNotFit) {
+TEST_F(StageKeysTest, KeysCoverEveryValueIfLengthsDoNotFit) {
   Send("ids", {1, 5, 1, 6}, 2);
   Send("ids/length", {3, 1});
   const std::vector<states::Key> before = Keys(2, false);
@@ -246,7 +246,7 @@ class PaddedRow final : public StoredValues {
   const int64_t width_;
 };
 
-TEST_F(StageKeysTest, AStoredRowHasAKeyForEachWidthIfPaddingCounts) {
+TEST_F(StageKeysTest, AStoredRowHasAKeyPerWidthIfStatesAreAsWideAsAList) {
   const std::vector<uint32_t> numbers = {0};
   const StoredRows rows = {1, Span<uint32_t>(numbers)};
   std::vector<states::Key> keys;

@@ -38,7 +38,7 @@ std::vector<int> PositionsOf(const SignatureInputs& stage, const SignatureInputs
   return positions;
 }
 
-// Treats each user's candidates as a request, whose lists are padded to its own longest ones.
+// Treats each user's candidates as a separate request, unless the batch pads them together.
 Readers ReadersOf(const Batch& batch, size_t domain) {
   Readers readers;
   if (domain == kUser) {
@@ -99,7 +99,7 @@ bool StagedProgram::Connect() {
   }
   is_user_input_.assign(late.inputs().size(), false);
   for (const int position : stages_[kUser].inputs()) is_user_input_[position] = true;
-  // Each column may belong to only one stage.
+  // Every column must belong to exactly one stage.
   std::vector<int> times_read(late.inputs().size());
   for (const Stage& stage : stages_) {
     for (const int position : stage.inputs()) ++times_read[position];

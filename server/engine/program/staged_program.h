@@ -58,7 +58,7 @@ class LastStage {
   // Whether candidates read the domain's rows by an index.
   bool has_index(size_t domain) const { return has_index_[domain]; }
 
-  // An index with which all `rows` candidates read the first row.
+  // An index in which all `rows` candidates read row 0.
   static tensorflow::Tensor FirstRow(int64_t rows);
 
   absl::Status Run(const Feeds& feeds, const std::vector<int>& outputs, RunResult* result) const;
@@ -116,14 +116,14 @@ class StagedProgram final : public Program {
   std::vector<int> own_lengths() const override { return own_lengths_; }
   bool has_independent_rows() const override { return last_.signature().record().independent; }
 
-  // Positions of the lengths of lists that must be equally long in requests that run together:
-  // those read by the last stage, and those of states as wide as a list.
+  // Positions of the lengths of lists whose longest one must be equal in requests that run
+  // together: the lists that the last stage reads, and those that determine the width of a state.
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
   // Runs each stage once for rows of one length (length_groups.h). The last stage runs once, or
-  // once per user if it takes a single one or reads lists that are not equally long. Returns false
-  // for a batch without an index if no state is found and none is worth caching, and for one whose
-  // rows cannot be grouped by length.
+  // once per user if it takes only one user or reads lists of different lengths. Returns false if
+  // rows cannot be grouped by length and, for a batch without an index, if no state is found and
+  // none is worth caching.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   // Whether a received request is a prefetch: user columns but no candidates, with all other
@@ -134,8 +134,8 @@ class StagedProgram final : public Program {
   // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets `*states` to the states of the batch's users. Computes and caches those that are missing:
-  // for a prefetch, even if users have not repeated so far.
+  // Sets `*states` to the states of the batch's users. Computes and caches the missing ones, for a
+  // prefetch even if users have not repeated so far.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
   // Whether a request with several users computes each user once and scores all candidates in one

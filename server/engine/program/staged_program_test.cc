@@ -22,14 +22,14 @@ using ::testing::IsEmpty;
 const std::string kRequest =
     MessageOf({{"user", {2}}, {"item", {3, 4}}, {"shop", {1}}, {"candidate", {100, 200}}});
 
-TEST(StagedProgramTest, ScoresAreThoseOfTheWholeModel) {
+TEST(StagedProgramTest, StagesScoreLikeTheWholeModel) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(kRequest), ElementsAre(1123, 1224));
   EXPECT_THAT(model.Ran(), ElementsAre("stages ok 1"));
   EXPECT_EQ(model.Scores(kRequest, "columnar"), model.Scores(kRequest));
 }
 
-TEST(StagedProgramTest, WithoutCachesTheLateModelRunsWholeAndBatchesByStages) {
+TEST(StagedProgramTest, WithoutCachesOnlyRequestsWithSeveralUsersRunAsStages) {
   StagedModel::Settings settings;
   settings.state_bytes = 0;
   const StagedModel model(settings);
@@ -62,7 +62,7 @@ TEST(StagedProgramTest, ALastStageOfOneUserRunsOncePerUser) {
   EXPECT_FALSE(model.programs().stages()->computes_users_once());
 }
 
-TEST(StagedProgramTest, SeveralUsersMayHaveNoCandidates) {
+TEST(StagedProgramTest, UsersWithoutCandidatesAreComputed) {
   const StagedModel model({});
   DecodedRequest request;
   const std::string message =
@@ -86,7 +86,7 @@ TEST(StagedLookupTest, OnlyMissingRowsAreComputed) {
   EXPECT_EQ(model.Store("shop").computed, 2);
 }
 
-TEST(StagedLookupTest, RowsOfAFurtherDomainThatRepeatAreComputedOnce) {
+TEST(StagedLookupTest, RepeatedShopsAreComputedOnce) {
   const StagedModel model({});
   EXPECT_THAT(
       model.Scores(MessageOf(
@@ -95,7 +95,7 @@ TEST(StagedLookupTest, RowsOfAFurtherDomainThatRepeatAreComputedOnce) {
   EXPECT_EQ(model.Store("shop").computed, 2);
 }
 
-TEST(StagedLookupTest, ItemsOfSeveralUsersThatRepeatAreComputedOnce) {
+TEST(StagedLookupTest, ItemsThatSeveralUsersShareAreComputedOnce) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf(
                   {{"user", {1, 2}}, {"item", {5, 6, 5, 6}}, {"shop", {0}}, {"candidate", {0}}},
@@ -104,7 +104,7 @@ TEST(StagedLookupTest, ItemsOfSeveralUsersThatRepeatAreComputedOnce) {
   EXPECT_EQ(model.Store("item").computed, 2);
 }
 
-TEST(StagedLookupTest, AShopsIndexSaysWhichRowEachCandidateReads) {
+TEST(StagedLookupTest, CandidatesReadShopsByIndex) {
   const StagedModel model({});
   const std::string request =
       MessageOf({{"user", {1}}, {"item", {1, 2, 3}}, {"shop", {7, 8}}, {"candidate", {0}}}) +
@@ -134,7 +134,7 @@ TEST(StagedPrefetchTest, APrefetchedUserIsCached) {
   EXPECT_EQ(model.Store("user").found, 1);
 }
 
-TEST(StagedPrefetchTest, APrefetchHasOneUserAndMayHaveCandidateColumnsWithoutRows) {
+TEST(StagedPrefetchTest, APrefetchMustHaveOneUserAndMayHaveEmptyCandidateColumns) {
   const StagedModel model({});
   EXPECT_THAT(model.Scores(MessageOf({{"user", {2}}, {"item", {}}, {"shop", {}}})), IsEmpty());
   EXPECT_EQ(model.Store("user").computed, 1);
@@ -174,7 +174,7 @@ TEST(MakeProgramsTest, ALateSignatureHasTheStagesThatTheRecordNames) {
   EXPECT_EQ(model.programs("columnar_user").stages(), nullptr);
 }
 
-TEST(MakeProgramsTest, WithoutOneOfTheStagesTheLateSignatureRunsWhole) {
+TEST(MakeProgramsTest, ALateSignatureRunsWholeIfAStageIsMissing) {
   for (const char* const stage : {"columnar_user", "columnar_shop", "columnar_pair"}) {
     const StagedModel model = Without(stage);
     EXPECT_EQ(model.programs().stages(), nullptr) << stage;
@@ -183,7 +183,7 @@ TEST(MakeProgramsTest, WithoutOneOfTheStagesTheLateSignatureRunsWhole) {
   }
 }
 
-TEST(MakeProgramsTest, ADomainWhoseRowsDependOnEachOtherHasNoStage) {
+TEST(MakeProgramsTest, ThereAreNoStagesIfADomainsRowsAreNotIndependent) {
   StagedModel::Settings settings;
   settings.independent = false;
   const StagedModel model(settings);
@@ -191,7 +191,7 @@ TEST(MakeProgramsTest, ADomainWhoseRowsDependOnEachOtherHasNoStage) {
   EXPECT_TRUE(model.programs().stores().empty());
 }
 
-TEST(MakeProgramsTest, WithoutColumnarARequestHasOneUser) {
+TEST(MakeProgramsTest, WithoutColumnarRequestsCannotHaveAnIndex) {
   const StagedModel model = Without("columnar");
   EXPECT_FALSE(model.programs().domains().take_index());
   EXPECT_THAT(model.Scores(kRequest), ElementsAre(1123, 1224));

@@ -35,7 +35,7 @@ TEST_F(StateRowsTest, AStateIsReadAsItWasWritten) {
   EXPECT_EQ(all_[0].shape(), tensorflow::TensorShape({2, 2}));
 }
 
-TEST_F(StateRowsTest, MissingRowsAreTakenFromTheComputedOnes) {
+TEST_F(StateRowsTest, MissingStatesAreFilledFromComputedRows) {
   const std::vector<Tensor> made = {AsTensor<float>({7, 8, 9, 10}, {2, 2}),
                                     AsTensor<tstring>({"x", "y"}, {2})};
   ASSERT_TRUE(LayOutStates(layouts_, {{}, State(kTensors, 1), {}}, {}, made, &all_).ok());
@@ -58,7 +58,7 @@ TEST_F(StateRowsTest, StatesOfDifferentShapesAreNotLaidOutTogether) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(StateRowsTest, ALayoutHasDtypesAndInnerShapes) {
+TEST_F(StateRowsTest, LayoutsAreEqualIfDtypesAndInnerShapesAre) {
   const std::optional<uint32_t> number = layouts_.NumberOf(kTensors);
   ASSERT_TRUE(number);
   EXPECT_EQ(layouts_.NumberOf({AsTensor<float>({1, 2}, {1, 2}), AsTensor<tstring>({"b"}, {1})}),

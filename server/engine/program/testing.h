@@ -76,14 +76,14 @@ class ExportedModel {
 
 // The signatures that the exporter writes for score = 10 * user + item + 1000 * shop + candidate:
 // columnar, columnar_late, the stages of three domains and the last one. The user's stage refuses
-// NaN; all others accept it. The last stage adds a million to the scores of users with wrong
-// numbers.
+// NaN; all others accept it. The last stage adds a million to the score of a candidate whose user
+// has a wrong row number.
 class StagedModel : public ExportedModel {
  public:
   struct Settings {
     int64_t state_bytes = 1 << 20;  // no states are cached if 0
     bool many_users_per_run = true;
-    bool independent = true;  // the rows of the items' stage
+    bool independent = true;  // whether the items' stage has independent rows
     std::string left_out;     // a signature that the model lacks
   };
 

@@ -167,7 +167,8 @@ class RowsProgram final : public Program {
     thread_local Stage::Rows rows;
     stage_.Begin(batch.candidates, batch.columns, &rows);
     rows.outputs = batch.outputs;
-    stage_.SetReaders({}, &rows);  // a joined run has requests with equal longest lists
+    // Treats all rows as one request's: only requests with equal longest lists are joined.
+    stage_.SetReaders({}, &rows);
     bool gain = false;
     std::vector<Tensor> tensors;
     const bool runs = stage_.LookFor(&rows, &gain) && gain;

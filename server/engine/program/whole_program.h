@@ -1,5 +1,5 @@
-// The programs that run one signature: the signature itself, NAME_exact, the columnar signature on
-// gathered rows, or only rows that are not in a cache.
+// The programs that each run one signature: the requested one, NAME_exact, the columnar signature
+// on gathered rows, or the requested one on uncached rows only.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_WHOLE_PROGRAM_H_
 
@@ -18,8 +18,8 @@ namespace colcast::engine {
 
 // Arguments of all functions must outlive the programs.
 
-// Runs the signature itself, with one-row columns repeated for every candidate unless the batch is
-// to run as sent.
+// Runs the signature itself, with one-row columns repeated for every candidate unless the batch's
+// form is kAsSent.
 std::unique_ptr<Program> MakeWholeProgram(const Signature* signature);
 
 // Runs the signature NAME_exact, which the exporter writes beside NAME: the results are
@@ -49,8 +49,8 @@ class ExactProgram final : public Program {
 };
 
 enum class AnswerMode {
-  kOneRun,          // columnar: the answer of one run with all candidates
-  kRequestPerUser,  // columnar_late: the answer of one request per user
+  kOneRun,          // columnar: the same answer as one run with all candidates
+  kRequestPerUser,  // columnar_late: the same answers as one request per user
 };
 
 // Gathers each candidate's row of every domain, and runs a signature that takes one row per

@@ -53,7 +53,7 @@ class ExactProgramTest : public ::testing::Test {
   std::unique_ptr<Signature> whole_;
 };
 
-TEST_F(ExactProgramTest, TheExactSignatureTakesAColumnOnce) {
+TEST_F(ExactProgramTest, TheExactProgramNeedsItsOwnInputsAndAOneRowInput) {
   const auto create = [&](const std::string& prefix, int64_t user_rows) {
     return ExactProgram::Create(*whole_, "score_exact", *Declare(prefix, user_rows));
   };
@@ -63,7 +63,7 @@ TEST_F(ExactProgramTest, TheExactSignatureTakesAColumnOnce) {
   EXPECT_EQ(create("score_exact/inputs/", 2), nullptr);
 }
 
-TEST_F(ExactProgramTest, RequestsThatSendTheUserOnceFit) {
+TEST_F(ExactProgramTest, OnlyRequestsThatSendTheUserOnceFit) {
   const std::string items = FloatInput("item", {2}, {1, 2});
   EXPECT_TRUE(Fits(FloatInput("user", {1}, {1}) + items));
   EXPECT_FALSE(Fits(FloatInput("user", {2}, {1, 1}) + items));
@@ -138,7 +138,7 @@ TEST_F(RowsProgramTest, OnlyUncachedRowsAreComputed) {
   EXPECT_EQ(Ran(), "rows ok 2;");
 }
 
-TEST_F(RowsProgramTest, TheSignatureRunsWholeWhereNothingCanBeCached) {
+TEST_F(RowsProgramTest, TheSignatureRunsWholeIfNothingCanBeCached) {
   const struct {
     bool with_query;
     int64_t item_bytes;
@@ -146,7 +146,7 @@ TEST_F(RowsProgramTest, TheSignatureRunsWholeWhereNothingCanBeCached) {
     Columns columns;
     std::vector<float> scores;
   } kCases[] = {
-      {false, 0, 1, {{"x", {2, 4}}}, {1, 2}},  // no memory
+      {false, 0, 1, {{"x", {2, 4}}}, {1, 2}},  // no cache
       {true, 1 << 20, 1, {{"x", {2, 4}}, {"query", {10}}}, {11, 12}},
       {false, 1 << 20, 2, {{"x", {2}}}, {1}},  // outputs of any shape
       {false, 1 << 20, 1, {{"x", {}}}, {}},
@@ -160,7 +160,7 @@ TEST_F(RowsProgramTest, TheSignatureRunsWholeWhereNothingCanBeCached) {
   }
 }
 
-TEST_F(RowsProgramTest, ErrorsAreTheWholeSignatures) {
+TEST_F(RowsProgramTest, ErrorsComeFromTheWholeSignature) {
   Make(/*with_query=*/false, 1 << 20);
   const absl::Status status = Run({{"x", {std::numeric_limits<float>::quiet_NaN()}}});
   EXPECT_THAT(std::string(status.message()), HasSubstr("no number"));
