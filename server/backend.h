@@ -20,7 +20,7 @@ namespace colcast {
 // All pointers must outlive the endpoints.
 struct Backend {
   models::ModelManager* models = nullptr;
-  const models::ServingTable* served = nullptr;  // of `models`
+  const models::ServingTable* served = nullptr;  // belongs to `models`
   scheduling::WorkerPool* workers = nullptr;
   scheduling::WorkerPool* readers = nullptr;  // reads request bodies; see api::ReadAndRun()
   metrics::Metrics* metrics = nullptr;
@@ -30,7 +30,7 @@ struct Backend {
   std::string caller_header;          // in lower case; empty if callers are not distinguished
   TensorEncoding encoding = TensorEncoding::kTypedFields;
   inference::CallOptions calls;
-  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // only gRPC; after decompression
+  size_t max_request_bytes = std::numeric_limits<size_t>::max();  // gRPC only; after decompression
   size_t max_request_columns = std::numeric_limits<size_t>::max();
   const std::atomic<bool>* ready = nullptr;  // true while the models serve, until shutdown begins
 };

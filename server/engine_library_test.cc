@@ -26,7 +26,7 @@ TEST(EngineChoiceTest, TheInstalledReleaseIsChosen) {
   EXPECT_EQ(Chosen(kTwo, "2.21.0"), "2.21.0");
 }
 
-TEST(EngineChoiceTest, AReleaseWithoutAnEngineIsRefusedByNameWithTheCommand) {
+TEST(EngineChoiceTest, AReleaseWithoutAnEngineIsRefusedWithTheInstallCommand) {
   for (const char* const other : {"2.19.1", "2.21.1", "2.22.0"}) {
     EXPECT_THAT(Chosen(kTwo, other),
                 AllOf(HasSubstr(std::string("found TensorFlow ") + other),
@@ -35,13 +35,13 @@ TEST(EngineChoiceTest, AReleaseWithoutAnEngineIsRefusedByNameWithTheCommand) {
   }
 }
 
-TEST(EngineChoiceTest, WithoutTensorFlowASingleEngineFindsItsOwn) {
+TEST(EngineChoiceTest, ASingleEngineIsChosenEvenWithoutTensorFlow) {
   EXPECT_EQ(Chosen({"2.20.0"}, ""), "2.20.0");
   EXPECT_THAT(Chosen(kTwo, ""), HasSubstr("found no TensorFlow; the server needs TensorFlow"));
   EXPECT_THAT(Chosen({}, "2.21.0"), HasSubstr("no libcolcast_engine-*.so beside"));
 }
 
-TEST(EngineChoiceTest, FilesNameTheReleases) {
+TEST(EngineChoiceTest, ReleasesAreReadFromFileNames) {
   const std::filesystem::path folder = testing::TempDir() + "engines";
   std::filesystem::create_directories(folder);
   for (const char* const name :

@@ -35,7 +35,7 @@ TEST_F(FileTest, ReadsAllOfAFile) {
   EXPECT_EQ(content_, "");
 }
 
-TEST_F(FileTest, ReadsAFileThatTellsNoSize) {
+TEST_F(FileTest, ReadsAFileThatReportsNoSize) {
   ASSERT_TRUE(ReadFile("/proc/self/status", &content_).ok());
   EXPECT_THAT(content_, HasSubstr("VmRSS"));
 }
@@ -59,7 +59,7 @@ TEST_F(FileTest, DirectoriesAndDevicesAreRefused) {
   EXPECT_EQ(ReadFile("/dev/zero", &content_).code, StatusCode::kFailedPrecondition);
 }
 
-TEST_F(FileTest, MoreThanTheLimitIsRefused) {
+TEST_F(FileTest, AFileBeyondTheLimitIsRefused) {
   const std::string path = Write("12345");
   EXPECT_TRUE(ReadFile(path, &content_, 5).ok());
   const Status status = ReadFile(path, &content_, 4);
@@ -67,7 +67,7 @@ TEST_F(FileTest, MoreThanTheLimitIsRefused) {
   EXPECT_THAT(status.message, AllOf(HasSubstr(path), HasSubstr("more than 4 bytes")));
 }
 
-TEST_F(FileTest, AFileCutShortIsDataLoss) {
+TEST_F(FileTest, ATruncatedFileIsDataLoss) {
   File file;
   const std::string path = Write("12345678");
   ASSERT_TRUE(File::Open(path, &file).ok());
@@ -78,7 +78,7 @@ TEST_F(FileTest, AFileCutShortIsDataLoss) {
   EXPECT_EQ(file.ReadAt(2, 6, read).code, StatusCode::kDataLoss);
 }
 
-TEST_F(FileTest, AReplacedFileHasAnotherIdentity) {
+TEST_F(FileTest, AReplacedFileHasADifferentIdentity) {
   File file;
   const std::string path = Write("1");
   ASSERT_TRUE(File::Open(path, &file).ok());

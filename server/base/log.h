@@ -20,7 +20,7 @@ void SetLogFormat(LogFormat format);
 // Without this thread, each caller writes its own lines.
 void StartLogWriter();
 
-// Waits, for at most a second, until all lines so far are written. Call when the process ends.
+// Waits, for at most a second, until all lines so far are written. Call before the process ends.
 void FlushLog();
 
 // What a message is about. In JSON these are separate fields; the text must contain them as well.

@@ -22,21 +22,21 @@ class LogTest : public ::testing::Test {
   ~LogTest() override { SetLogFormat(LogFormat::kText); }
 };
 
-TEST_F(LogTest, WritesTextUnlessToldOtherwise) {
+TEST_F(LogTest, WritesPlainTextByDefault) {
   ::testing::internal::CaptureStderr();
   LogWarning("model \"m\": \"why\"", {"m", 3});
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               MatchesRegex("....-..-.. ..:..:..[.]...Z WARNING model \"m\": \"why\"\n"));
 }
 
-TEST_F(LogTest, ALineStaysOne) {
+TEST_F(LogTest, ControlCharactersAreEscaped) {
   ::testing::internal::CaptureStderr();
   LogInfo("model \"a\n2026-01-01 ERROR b\x1b[2J\"");
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
               EndsWith("INFO model \"a\\x0a2026-01-01 ERROR b\\x1b[2J\"\n"));
 }
 
-TEST_F(LogTest, WritesAnObjectALine) {
+TEST_F(LogTest, WritesOneJsonObjectPerLine) {
   SetLogFormat(LogFormat::kJson);
   ::testing::internal::CaptureStderr();
   LogInfo("up", {"m", 3});

@@ -32,14 +32,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // The directories of the control groups that limit this process: its container's or service's, and
-// those above it. Directories may not exist. In a container, the mount point may itself be the
+// all parent groups. Directories may not exist. In a container, the mount point may itself be the
 // group, so it is included.
 std::vector<fs::path> ControlGroups(const std::string& root) {
   std::vector<fs::path> found = {root + "/sys/fs/cgroup"};
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {
-    constexpr std::string_view kVersion2 = "0::";  // the kernel's interface of version 2
+    constexpr std::string_view kVersion2 = "0::";  // the line of version 2
     if (line.compare(0, kVersion2.size(), kVersion2) != 0) continue;
     for (const fs::path& part : fs::path(line.substr(kVersion2.size())).relative_path()) {
       found.push_back(found.back() / part);

@@ -20,7 +20,7 @@ class AllocationPeak {
   int64_t bytes() const;  // 0 without jemalloc (server/allocator.cc)
 };
 
-// Bytes of address space that were freed but that the allocator keeps for reuse.
+// Freed address space that the allocator keeps for reuse, in bytes.
 int64_t ReusableAddressSpace();
 
 // The number of bytes that this process can still allocate. It is the least of: the machine's
@@ -35,7 +35,7 @@ int64_t MemoryLimit(const std::string& root = "");
 // Like AvailableMemory(), but counts memory in use as available, except for address space.
 int64_t TotalMemory(const std::string& root = "");
 
-// The process's resident memory that is not backed by files; 0 if the kernel does not say.
+// The process's resident memory that is not backed by files; 0 if unknown.
 int64_t AnonymousMemory();
 
 }  // namespace colcast

@@ -19,7 +19,7 @@ class AvailableCoresTest : public FakeRootTest {
   const int all_ = AvailableCores(root_);  // not limited by a control group
 };
 
-TEST_F(AvailableCoresTest, AThreadThatMayRunOnOneHasOne) {
+TEST_F(AvailableCoresTest, AThreadBoundToOneCoreHasOneCore) {
   std::thread([this] {
     cpu_set_t allowed;
     ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
@@ -33,7 +33,7 @@ TEST_F(AvailableCoresTest, AThreadThatMayRunOnOneHasOne) {
   }).join();
 }
 
-TEST_F(AvailableCoresTest, AQuotaCountsRoundedUp) {
+TEST_F(AvailableCoresTest, AQuotaIsRoundedUp) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/server/cpu.max", "50000 100000\n");
   EXPECT_EQ(AvailableCores(root_), 1);
@@ -41,7 +41,7 @@ TEST_F(AvailableCoresTest, AQuotaCountsRoundedUp) {
   EXPECT_EQ(AvailableCores(root_), std::min(all_, 2));
 }
 
-TEST_F(AvailableCoresTest, ThatOfAGroupAboveCountsToo) {
+TEST_F(AvailableCoresTest, AParentGroupsQuotaCounts) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/cpu.max", "100000 100000\n");
   Write("sys/fs/cgroup/pod/server/cpu.max", "max 100000\n");
@@ -67,14 +67,14 @@ class AvailableMemoryTest : public FakeRootTest {
   int64_t Total() const { return TotalMemory(root_); }
 };
 
-TEST_F(AvailableMemoryTest, WithoutGroupsItIsTheMachines) { EXPECT_EQ(Available(), kMiB); }
+TEST_F(AvailableMemoryTest, WithoutGroupsTheMachinesMemoryCounts) { EXPECT_EQ(Available(), kMiB); }
 
 TEST_F(AvailableMemoryTest, UnreadableLimitsAreIgnored) {
   fs::remove_all(root_);
   EXPECT_EQ(Available(), std::numeric_limits<int64_t>::max());
 }
 
-TEST_F(AvailableMemoryTest, AVersion2GroupsLimitDoesNotCountPageCache) {
+TEST_F(AvailableMemoryTest, PageCacheDoesNotCountAgainstAGroupsLimit) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/server/memory.max", "1000\n");
   Write("sys/fs/cgroup/pod/server/memory.current", "700\n");
@@ -82,7 +82,7 @@ TEST_F(AvailableMemoryTest, AVersion2GroupsLimitDoesNotCountPageCache) {
   EXPECT_EQ(Available(), 500);
 }
 
-TEST_F(AvailableMemoryTest, AParentGroupAlsoLimitsAndMaxIsNoLimit) {
+TEST_F(AvailableMemoryTest, AParentGroupsLimitCountsAndMaxIsNoLimit) {
   Write("proc/self/cgroup", "0::/pod/server\n");
   Write("sys/fs/cgroup/pod/memory.max", "900\n");
   Write("sys/fs/cgroup/pod/memory.current", "100\n");
@@ -98,7 +98,7 @@ TEST_F(AvailableMemoryTest, InAContainerTheMountPointIsTheGroup) {
   EXPECT_EQ(Available(), 0);
 }
 
-TEST_F(AvailableMemoryTest, InTotalItIsTheMachinesOrTheLeastLimitOfItsGroups) {
+TEST_F(AvailableMemoryTest, TotalMemoryIsTheMachinesOrTheLowestGroupLimit) {
   EXPECT_EQ(Total(), int64_t{16000000} * 1024);
   Write("proc/self/cgroup", "1:name=other:/x\n0::/pod/server\n");
   Write("sys/fs/cgroup/pod/memory.max", "900\n");

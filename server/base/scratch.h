@@ -6,7 +6,7 @@
 
 namespace colcast {
 
-// One large request must not leave its memory with every thread that ran one.
+// Threads free larger vectors, or every thread that ever ran a large request would keep its memory.
 inline constexpr size_t kMostKeptBytes = 1 << 20;
 
 // Frees a thread-local vector at the end of its use if it is larger than kMostKeptBytes.

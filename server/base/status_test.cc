@@ -13,7 +13,7 @@ TEST(StatusTest, CodesHaveGrpcsNumbersAndNames) {
   EXPECT_EQ(StatusName(static_cast<StatusCode>(16)), "UNAUTHENTICATED");
 }
 
-TEST(StatusTest, NumbersThatGrpcDoesNotHaveAreUnknown) {
+TEST(StatusTest, CodesThatGrpcLacksAreUnknown) {
   EXPECT_EQ(StatusName(static_cast<StatusCode>(17)), "UNKNOWN");
   EXPECT_EQ(StatusName(static_cast<StatusCode>(-1)), "UNKNOWN");
 }

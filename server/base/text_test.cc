@@ -22,7 +22,7 @@ TEST(Utf8Test, AcceptsCharactersOfEverySize) {
   }
 }
 
-TEST(Utf8Test, RefusesEverythingElse) {
+TEST(Utf8Test, RefusesInvalidSequences) {
   for (const char* text : {
            "\x80",              // continuation byte without a start
            "\xc3",              // truncated
@@ -50,7 +50,7 @@ TEST(ReadHexTest, ReadsPairsOfLowerCaseDigits) {
     EXPECT_FALSE(ReadHex(wrong, &bytes));
 }
 
-TEST(PercentDecodeTest, APercentSignThatNoDigitsFollowStays) {
+TEST(PercentDecodeTest, APercentSignWithoutDigitsStays) {
   EXPECT_EQ(PercentDecode("%4"), "%4");
   EXPECT_EQ(PercentDecode("%"), "%");
   EXPECT_EQ(PercentDecode("%zz%e9"), "%zz\xe9");
@@ -84,7 +84,7 @@ TEST(JsonText, DecimalsAreShortAndHaveAPointOrAnExponent) {
   }
 }
 
-TEST(JsonText, FloatsReadBackAsTheyWere) {
+TEST(JsonText, FloatsSurviveARoundTrip) {
   uint32_t bits = 1;
   for (int i = 0; i < 100000; ++i) {
     bits = bits * 1664525 + 1013904223;
@@ -102,7 +102,7 @@ TEST(JsonText, StringsAreEscapedAsJsonRequires) {
   EXPECT_EQ(Quoted(""), R"("")");
 }
 
-TEST(JsonText, QuotedEscapesAndReplacesBytesThatAreNoUtf8) {
+TEST(JsonText, QuotingEscapesTextAndReplacesInvalidUtf8) {
   EXPECT_EQ(JsonQuoted("a \"b\" \\ c\nd\x01"), "\"a \\\"b\\\" \\\\ c\\nd\\u0001\"");
   EXPECT_EQ(JsonQuoted("\xc3\xa9\xf0\x9f\x8e\xac"), "\"\xc3\xa9\xf0\x9f\x8e\xac\"");
   EXPECT_EQ(JsonQuoted("a\xff z\xc3"), "\"a\xef\xbf\xbd z\xef\xbf\xbd\"");
@@ -127,7 +127,7 @@ TEST(JsonWriterTest, ObjectsAndListsNest) {
       R"({"text":"a\"\n","whole":-3,"real":0.25,"none":null,"yes":true,"list":[1,{"a":"b"}],"object":{}})");
 }
 
-TEST(JsonWriterTest, ValuesThatJsonLacksAreText) {
+TEST(JsonWriterTest, NonFiniteNumbersAreStringsAndInvalidUtf8IsReplaced) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   JsonWriter json;
   json.Object({{"a", kInfinity},

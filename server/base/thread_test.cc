@@ -31,7 +31,7 @@ TEST(ThreadPriorityTest, OnlyTheThreadAndItsChildrenGetLowPriority) {
   EXPECT_EQ(NiceOfThisThread(), before);
 }
 
-TEST(StopFlagTest, WhoWaitsIsToldAtOnce) {
+TEST(StopFlagTest, SetWakesWaitersImmediately) {
   StopFlag stop;
   bool was_set = false;
   std::thread waits([&] { was_set = stop.WaitFor(std::chrono::hours(1)); });
@@ -42,7 +42,7 @@ TEST(StopFlagTest, WhoWaitsIsToldAtOnce) {
   EXPECT_TRUE(stop.WaitFor(std::chrono::hours(1)));
 }
 
-TEST(StopFlagTest, TheTimeComesWithoutIt) {
+TEST(StopFlagTest, WaitForTimesOut) {
   StopFlag stop;
   EXPECT_FALSE(stop.WaitFor(std::chrono::milliseconds(1)));
   EXPECT_FALSE(stop.IsSet());
@@ -50,7 +50,7 @@ TEST(StopFlagTest, TheTimeComesWithoutIt) {
 
 using ::testing::HasSubstr;
 
-TEST(ThreadTest, AnExceptionIsAnErrorThatNamesTheWork) {
+TEST(ThreadTest, AnExceptionBecomesAnErrorThatNamesTheWork) {
   const Status status =
       RunCaught("poll", []() -> Status { throw std::runtime_error("Input/output error"); });
   EXPECT_EQ(status.code, StatusCode::kInternal);
@@ -60,7 +60,7 @@ TEST(ThreadTest, AnExceptionIsAnErrorThatNamesTheWork) {
   EXPECT_EQ(RunCaught("load", [] { return NotFound("none"); }).message, "none");
 }
 
-TEST(ThreadTest, ABodyThatThrowsIsLoggedAndRunsAgain) {
+TEST(ThreadTest, AnExceptionIsLoggedAndTheBodyRunsAgain) {
   int runs = 0;
   Thread thread;
   ::testing::internal::CaptureStderr();
@@ -92,7 +92,7 @@ Status StartThreads(const std::function<Status()>& start) {
   std::_Exit(status.code == StatusCode::kResourceExhausted && is_named ? 0 : 1);
 }
 
-TEST(ThreadTest, AThreadThatCannotStartIsAnErrorThatNamesIt) {
+TEST(ThreadTest, ErrorsNameTheThreadThatCannotStart) {
   const auto start = [] {
     Thread thread;
     Status status = StartThread(

@@ -18,7 +18,7 @@
 
 namespace {
 
-using namespace colcast;  // NOLINT(google-build-using-namespace): a program of its own
+using namespace colcast;  // NOLINT(google-build-using-namespace): a separate program
 using items::ItemTable;
 using items::TableFile;
 
@@ -26,7 +26,7 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// Corrects the file's checksum, if there is one; otherwise no changed file would pass its check.
+// Corrects the file's checksum, if it has one: mutated files would never pass the check otherwise.
 void MendChecksum(uint8_t* file, size_t size) {
   uint64_t length;
   if (size < sizeof(length)) return;

@@ -1,5 +1,5 @@
-// How requests to a servable may be batched, according to flags and, if the operator enables it, to
-// a file in the version's directory.
+// How requests to a servable may be batched, according to flags and, if a flag enables it, to a
+// file in the version's directory.
 #ifndef COLCAST_SERVER_INFERENCE_BATCHING_H_
 #define COLCAST_SERVER_INFERENCE_BATCHING_H_
 
@@ -22,8 +22,8 @@ struct Batching {
 struct BatchingOptions {
   // --join_waiting_requests: joins waiting requests that may run together. Used if batching is off.
   bool join_waiting_requests = true;
-  // If batching is off, limits the estimated time of a joined run: to this or to four times its
-  // first request's time alone, whichever is longer.
+  // If batching is off, a joined run is estimated to take at most this long or four times as long
+  // as its first request alone, whichever is longer.
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   std::optional<Batching> batching;  // --enable_batching
   bool per_model = false;            // --enable_per_model_batching_parameters
@@ -42,8 +42,8 @@ struct BatchingParameters {
 Status ReadBatchingParameters(const std::string& path, BatchingParameters* parameters);
 
 // The batching for the version in `directory`. With per_model, it comes from batching_params.pbtxt
-// in that directory; without that file, batching is off for the version. Errors are those of
-// ReadBatchingParameters().
+// in that directory; without that file, batching is off for the version. Returns the errors of
+// ReadBatchingParameters(), or UNAVAILABLE if the directory cannot be read.
 Status BatchingOf(const BatchingOptions& options, const std::string& directory, Batching* batching);
 
 }  // namespace colcast::inference

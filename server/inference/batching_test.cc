@@ -45,7 +45,7 @@ TEST_F(BatchingTest, WithoutAFileTheDefaultsAreTensorFlowServings) {
   EXPECT_FALSE(parameters.num_threads.has_value());
 }
 
-TEST_F(BatchingTest, EveryFieldHasItsEffect) {
+TEST_F(BatchingTest, EveryFieldTakesEffect) {
   BatchingParameters parameters;
   const Status status = ReadBatchingParameters(Write(R"(
     max_batch_size { value: 128 }
@@ -102,7 +102,7 @@ TEST_F(BatchingTest, ErrorsNameFileFieldAndValue) {
   EXPECT_EQ(ReadBatchingParameters("no/such/file", &parameters).code, StatusCode::kNotFound);
 }
 
-TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutOneIsNotBatched) {
+TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutAFileIsNotBatched) {
   BatchingOptions options;
   options.batching.emplace().limits.max_rows = 7;
   options.per_model = true;
@@ -126,7 +126,7 @@ TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutOneIsNotBatched) {
   EXPECT_EQ(common.limits.max_rows, 7);
 }
 
-TEST_F(BatchingTest, WithoutBatchingOnlyProvenSignaturesJoinUnlessTurnedOff) {
+TEST_F(BatchingTest, WithoutBatchingProvenSignaturesJoinUnlessTurnedOff) {
   BatchingOptions options;
   options.max_time = microseconds(1500);
   Batching batching;

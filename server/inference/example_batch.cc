@@ -205,7 +205,7 @@ Status ExampleBatch::Fill(const ExampleInput& input, const CallOptions& options)
 
 Status ExampleBatch::Enter(const std::vector<const Signature*>& signatures,
                            const CallOptions& options) const {
-  constexpr int64_t kOfAnExample = 40;  // bytes: a tstring, and one row of other tensors
+  constexpr int64_t kOfAnExample = 40;  // bytes: a tstring and one row of the other tensors
   if (options.gate == nullptr) return OkStatus();
   const auto bytes = static_cast<int64_t>(request_.columns()[0].values.received_bytes());
   return options.gate->Enter(signatures, size(), bytes + kOfAnExample * size());

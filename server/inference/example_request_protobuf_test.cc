@@ -66,8 +66,8 @@ std::string MakeMessage(std::mt19937* random) {
   return request.SerializeAsString();
 }
 
-// Flips, drops or adds some bytes, or none. Sometimes appends a second message, which protobuf
-// merges.
+// Replaces, flips, drops or adds up to three bytes. Sometimes appends a second message, which
+// protobuf merges.
 std::string Damage(std::string message, std::mt19937* random) {
   if ((*random)() % 3 == 0) message += MakeMessage(random);
   for (int i = (*random)() % 4; i > 0 && !message.empty(); --i) {
@@ -109,7 +109,7 @@ bool ToProto(const ExampleInput& input, std::vector<Example>* examples, Example*
   return context->ParseFromString(input.context);
 }
 
-// Whether protobuf parses what is left to it: the examples and the fields other than the input.
+// Whether protobuf parses what server/wire does not: the examples and all fields but the input.
 bool Parses(const ExampleRequest& request) {
   std::vector<Example> examples;
   Example context;
@@ -156,7 +156,7 @@ bool HasBothLists(const Bytes& message) {
   return tags.count(MakeTag(1, kLengthType)) + tags.count(MakeTag(2, kLengthType)) == 2;
 }
 
-TEST(ExampleRequestProtobufTest, DamagedMessagesAreReadAsProtobufReadsThem) {
+TEST(ExampleRequestProtobufTest, AgreesWithProtobufOnDamagedMessages) {
   google::protobuf::LogSilencer no_word_about_utf8;
   std::mt19937 random(7);
   int accepted = 0;

@@ -55,7 +55,7 @@ Status MakePlans(const Servable& servable, const Signature* first,
   return OkStatus();
 }
 
-// All tasks read the same rows of tables.
+// Pins the tables, so that all tasks read the same rows.
 Status RunTasks(const Servable& servable, const std::vector<Plan>& plans, ExampleBatch* batch,
                 MultiInferenceResponse* response, metrics::CallRecord* record) {
   const std::shared_ptr<const void> pinned = servable.model().PinTables();

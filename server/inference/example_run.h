@@ -27,14 +27,14 @@ namespace colcast::inference {
 tensorflow::serving::MultiInferenceRequest OneTask(const tensorflow::serving::ModelSpec& model,
                                                    const char* method_name);
 
-// The spec that selects the servable: that of the first task. As in TF Serving, the version and
-// label of the other tasks are ignored.
+// The first task's spec, which selects the servable. As in TF Serving, the version and label of the
+// other tasks are ignored.
 const tensorflow::serving::ModelSpec& ModelSpecOf(
     const tensorflow::serving::MultiInferenceRequest& request);
 
 // Runs the request's tasks on `servable`, on the calling thread, ignoring the model that the
-// request names. `first` is the signature that its first task names, null if the servable has none
-// of that name. The response has one result per task, in the same order, with the model name,
+// request names. `first` is the signature named by the first task; null if the servable has no such
+// signature. The response has one result per task, in the same order, with the model name,
 // signature and version. A task without a signature name uses "serving_default". The examples come
 // from `input`, not from the request.
 //
@@ -111,8 +111,8 @@ class ExampleBatch {
   // Reserves what a run of `signatures` needs; see RunGate::Enter().
   Status Enter(const std::vector<const Signature*>& signatures, const CallOptions& options) const;
 
-  // Feeds the batch to a signature and fetches `outputs`. May be called repeatedly. Errors are
-  // those of Predict.
+  // Feeds the batch to a signature and fetches `outputs`. May be called repeatedly. Returns the
+  // errors of Model::Predict().
   Status Run(const Servable& servable, const Signature& signature,
              const std::vector<std::string>& outputs, metrics::CallRecord* record,
              std::unique_ptr<engine::Outputs>* result);

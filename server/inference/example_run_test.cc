@@ -114,7 +114,7 @@ class ExampleRunTest : public testing::Test {
     return Run(request);
   }
 
-  // Runs the request after a caller has found the signature of its first task.
+  // Runs the request as callers do, which first look up the signature of the first task.
   Status Run(const MultiInferenceRequest& request) {
     const Signature* const first = servable_->Find(ModelSpecOf(request).signature_name());
     return RunExamples(*servable_, first, request, input_, options_, &results_, &record_);
@@ -181,7 +181,7 @@ TEST_F(ExampleRunTest, RegressReturnsAValuePerExample) {
   }
 }
 
-TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
+TEST_F(ExampleRunTest, TheContextPrecedesEachExample) {
   input_.context = "\x12\x01\x43";  // an unknown field
   ASSERT_TRUE(DoRegress("regress").ok());
   EXPECT_THAT(model_->asked, ElementsAre("regress: outputs < \x12\x01\x43X \x12\x01\x43Y"));
@@ -193,7 +193,7 @@ TEST_F(ExampleRunTest, AContextComesInFrontOfEachExample) {
   EXPECT_THAT(status.message, HasSubstr("max_expanded_bytes"));
 }
 
-TEST_F(ExampleRunTest, UnfitSignaturesAreNamed) {
+TEST_F(ExampleRunTest, ErrorsDescribeUnfitSignatures) {
   const struct {
     Status status;
     const char* words;
@@ -218,7 +218,7 @@ TEST_F(ExampleRunTest, UnfitSignaturesAreNamed) {
   EXPECT_THAT(DoRegress("regress").message, HasSubstr("Input is empty"));
 }
 
-TEST_F(ExampleRunTest, OutputsOfAWrongShapeOrDtypeAreNamed) {
+TEST_F(ExampleRunTest, OutputsOfAWrongShapeOrDtypeAreRefused) {
   const struct {
     const char* output;
     GivenAnswer answer;
@@ -241,7 +241,7 @@ TEST_F(ExampleRunTest, OutputsOfAWrongShapeOrDtypeAreNamed) {
   }
 }
 
-TEST_F(ExampleRunTest, EachTaskIsARun) {
+TEST_F(ExampleRunTest, EachTaskRunsOnce) {
   ASSERT_TRUE(DoMultiInference({{"classify", ""}, {"regress", "regress"}}).ok());
   EXPECT_THAT(model_->asked,
               ElementsAre("serving_default: classes scores < X Y", "regress: outputs < X Y"));
@@ -251,7 +251,7 @@ TEST_F(ExampleRunTest, EachTaskIsARun) {
   EXPECT_EQ(results_.results(1).model_spec().signature_name(), "regress");
 }
 
-TEST_F(ExampleRunTest, TheFirstTasksSignatureIsNotFoundAgain) {
+TEST_F(ExampleRunTest, TheFirstTasksSignatureIsNotLookedUpAgain) {
   MultiInferenceRequest request = OneTask({}, kRegressMethodName);
   request.mutable_tasks(0)->mutable_model_spec()->set_signature_name("looked up before");
   const Signature* const first = servable_->Find("regress");

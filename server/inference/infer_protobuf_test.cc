@@ -1,5 +1,5 @@
-// The corpus of fuzz/infer_request_fuzz.cc has values of every datatype, raw and typed, merged and
-// unpacked, and compares them with protobuf.
+// Values of every datatype, raw and typed, merged and unpacked, are in the corpus of
+// fuzz/infer_request_fuzz.cc, which compares them with protobuf.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -258,7 +258,7 @@ TEST(InferResponseTest, ProtobufReadsAndWritesTheSameBytes) {
   EXPECT_EQ(parsed.ShortDebugString(), expected.ShortDebugString());
 }
 
-TEST(InferResponseTest, RefusesADtypeThatTheProtocolDoesNotHave) {
+TEST(InferResponseTest, RefusesADtypeThatTheProtocolLacks) {
   const std::vector<int64_t> dims = {1};
   const std::vector<OutputColumn> outputs = {{"wave", DT_COMPLEX64, dims, nullptr, nullptr}};
   PredictResponse response;

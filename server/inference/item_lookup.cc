@@ -80,7 +80,7 @@ Status UnknownKeys(const std::string& name, const Keys& keys, const std::vector<
                          without_default.empty() ? "" : Quoted(without_default));
 }
 
-// Does not compare addresses, because a new table may have a freed one's.
+// Compares owners, not addresses: a new table may get the address of a freed one.
 bool IsSame(const std::weak_ptr<const ItemTable>& a, const std::shared_ptr<const ItemTable>& b) {
   return !a.owner_before(b) && !b.owner_before(a);
 }

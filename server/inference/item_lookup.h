@@ -48,7 +48,7 @@ class ItemLookup {
   // For each table that a signature reads, adds the key column to the signature's inputs.
   void AddKeys(tensorflow::SignatureDef* signature) const;
 
-  // One sentence, with the reason, for each table that this version cannot use.
+  // For each table that this version cannot use, a sentence with the reason.
   std::vector<std::string> problems() const;
 
  private:
@@ -58,18 +58,18 @@ class ItemLookup {
     std::weak_ptr<const items::ItemTable> newest;
     // The table in use; null if there is none.
     std::shared_ptr<const items::ItemTable> table;
-    // Why the newest table is not used.
+    // Why the newest table is not in use; OK if it is.
     Status status;
     // Indices of the features that each signature reads.
     std::map<const tensorflow::SignatureDef*, std::vector<size_t>> features;
   };
-  // What requests to one signature with the same column names need from a table.
+  // What a table adds to requests that call the same signature with the same column names.
   struct Wanted {
     const tensorflow::SignatureDef* signature = nullptr;
     bool by_key = false;           // the request has the key, and the signature reads the domain
     size_t key = 0;                // index of the key column
     bool is_input = false;         // the signature also reads the key column
-    std::vector<size_t> features;  // indices of the features that are not in the request
+    std::vector<size_t> features;  // features that the signature reads and the request lacks
   };
   struct Table {
     items::ItemTableSource* source = nullptr;

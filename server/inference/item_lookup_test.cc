@@ -46,7 +46,7 @@ class ItemLookupTest : public testing::Test {
     items::WriteTestFile(folder + "/table.safetensors", table.Bytes());
   }
 
-  // Publishes version 2, in which a feature has another default than in the model.
+  // Publishes version 2, in which a feature's default differs from the model's.
   void PublishUnusable() const {
     items::TestFile table = items::MakeTestTable({40});
     std::string& features = table.metadata["features"];
@@ -117,7 +117,7 @@ class ItemLookupTest : public testing::Test {
     Status status = lookup().Fill(graph_.signature_def().at(signature), &request_, &unknown_);
     std::set<std::string_view> names;
     for (const Column& column : request_.columns()) {
-      // DecodedRequest::Find() would not return.
+      // DecodedRequest::Find() would loop forever.
       if (!names.insert(column.name).second) throw std::logic_error("two columns of one name");
     }
     return status;
@@ -140,7 +140,7 @@ class ItemLookupTest : public testing::Test {
   int64_t unknown_ = 0;
 };
 
-TEST_F(ItemLookupTest, LengthsWithoutTheirListGetNoValues) {
+TEST_F(ItemLookupTest, AListIsNotAddedIfOnlyItsLengthsWereSent) {
   AddKeys({20});
   request_.AddColumn("tags/length");
   ASSERT_TRUE(Fill().ok());
@@ -148,7 +148,7 @@ TEST_F(ItemLookupTest, LengthsWithoutTheirListGetNoValues) {
   EXPECT_NE(request_.Find("price"), nullptr);
 }
 
-TEST_F(ItemLookupTest, MissingFeaturesAreFoundAgainForOtherMessages) {
+TEST_F(ItemLookupTest, MissingFeaturesAreRecomputedIfColumnsOrTablesChange) {
   const auto all = ElementsAre("price", "tags", "tags/length");
   for (int times = 0; times < 3; ++times) {
     EXPECT_THAT(FilledNames(Message({30, 10}, "columnar")), all);
@@ -181,7 +181,7 @@ TEST_F(ItemLookupTest, RequestsWithoutKeyOrFeatureStayUnchanged) {
   EXPECT_EQ(request_.columns().size(), 2);
 }
 
-TEST_F(ItemLookupTest, AKeyIsAnInputOnlyWhereTheTableIsRead) {
+TEST_F(ItemLookupTest, AKeyIsAnInputOnlyOfSignaturesThatReadTheTable) {
   tensorflow::SignatureDef reads = graph_.signature_def().at("columnar");
   lookup().AddKeys(&reads);
   EXPECT_EQ(reads.inputs().count("item_id"), 1);
@@ -207,7 +207,7 @@ TEST_F(ItemLookupTest, UnknownKeysGetDefaultsIfTheTableAllowsIt) {
   EXPECT_EQ(source_->stats().unknown_keys, 1);
 }
 
-TEST_F(ItemLookupTest, RefusesAKeyOfAnotherDtypeRankOrNumber) {
+TEST_F(ItemLookupTest, RefusesKeysOfAWrongDtypeRankOrCount) {
   AddKeys({10})->dtype = DT_INT32;
   EXPECT_THAT(Fill().message, HasSubstr("DT_INT32[1], expected DT_INT64[rows]"));
   request_.Clear();

@@ -1,5 +1,5 @@
-// Runs Predict requests, from the time when a worker dequeues them until they are answered: alone,
-// together or in slices. Independent of the protocol.
+// Runs Predict requests alone, together or in slices, from when a worker dequeues them until they
+// are answered. Independent of the protocol.
 #ifndef COLCAST_SERVER_INFERENCE_RUN_H_
 #define COLCAST_SERVER_INFERENCE_RUN_H_
 
@@ -30,7 +30,7 @@ class PredictMember {
 
   virtual scheduling::Job* job() = 0;
 
-  // The run adds to this record of the call.
+  // The call's record, to which the run adds its figures.
   virtual metrics::CallRecord* record() = 0;
 
   // Observes the stages of the run; may be null.
@@ -42,7 +42,7 @@ class PredictMember {
   // Valid after Read(), until Finish().
   virtual DecodedRequest& request() = 0;
   virtual const Servable& servable() const = 0;
-  virtual const Signature* signature() const = 0;  // null if the servable has none of that name
+  virtual const Signature* signature() const = 0;  // null if the servable has no such signature
 
   // Answers with the outputs or, if they are null, with the error. Destroys the member.
   virtual void Finish(const Status& status, const engine::Outputs* outputs) = 0;
@@ -171,8 +171,8 @@ struct RequestOfRows {
   int64_t rows;
 };
 
-// The bytes by which their input tensors grow if requests to one signature run together, because
-// lists are padded to the longest. Trusts the sizes that the requests declare.
+// The bytes of padding in the inputs if these requests to one signature run together: lists are
+// padded to the longest. Trusts the sizes that the requests declare.
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests);
 
 }  // namespace colcast::inference

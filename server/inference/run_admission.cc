@@ -1,4 +1,4 @@
-// Reads requests, and estimates and measures what their runs take.
+// Reads and plans requests; estimates and measures the time and memory of their runs.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -84,7 +84,7 @@ double BytesOfColumn(const Column& column, int64_t rows) {
   return IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
 }
 
-// The input that takes most memory: `input "x" of shape [1,1000]`; empty if there is none.
+// The input that takes the most memory: `input "x" of shape [1,1000]`; empty if there is none.
 std::string LargestInput(const DecodedRequest& request, int64_t rows) {
   const Span<Column> columns = request.columns();
   const Column* const largest =

@@ -26,7 +26,7 @@ using scheduling::Clock;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-// Fails requests with an input "bad", answers all others, and takes time for each row.
+// Fails requests with an input "bad" or "huge", answers all others, and takes time for each row.
 class FakeModel final : public ModelWithoutGraph {
  public:
   FakeModel() : ModelWithoutGraph(SerializedGraph("signature_def { key: 'late' value {} }")) {}
@@ -257,7 +257,7 @@ TEST_F(PredictRunTest, JoinedRequestsHaveTheirOwnStatusAndTheFirstRecordsTheRun)
   EXPECT_EQ(of_last.record.run_requests, 0);
 }
 
-TEST_F(PredictRunTest, ARequestWithoutMemoryFailsAlone) {
+TEST_F(PredictRunTest, ARequestThatRunsOutOfMemoryFailsAlone) {
   const Status alone = Run(20, "huge").status;
   EXPECT_EQ(alone.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(alone.message, HasSubstr("no memory"));
@@ -293,7 +293,7 @@ TEST_F(PredictRunTest, RowsBeyondMaxBatchSizeAreRefused) {
   EXPECT_EQ(ProfileOf(11).rows, 0);
 }
 
-TEST_F(PredictRunTest, ALargeRequestRunsInSlicesForIdleWorkers) {
+TEST_F(PredictRunTest, ALargeRequestIsSplitForIdleWorkers) {
   Learn(std::chrono::microseconds(10));
   const Finished finished = RunOnTwoIdleWorkers(1000);
   EXPECT_TRUE(finished.status.ok());
@@ -366,7 +366,7 @@ TEST_F(PredictRunTest, ARequestBeyondTheMemoryLimitIsRefusedBeforeItRuns) {
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message, HasSubstr("1048576 rows, 16 MiB of inputs"));
   EXPECT_THAT(status.message, HasSubstr("--max_run_bytes is 1048576"));
-  // an error in a request comes before its need for memory
+  // a request's own error takes precedence over its need for memory
   FakeRequest wrong(servable_, int64_t{1} << 60, "wrong");
   EXPECT_EQ(Run(&wrong, &workers).status.message, "a wrong input");
   EXPECT_EQ(model_->runs, 0);
@@ -425,7 +425,7 @@ TEST_F(PredictRunTest, SmallRequestsRunWhileLargeOnesWaitForMemory) {
 }
 
 // The first run includes compilation, so its time must not count as the cost of a row.
-TEST_F(PredictRunTest, AColdRunTeachesNothing) {
+TEST_F(PredictRunTest, TheFirstRunsTimeIsNotLearned) {
   model_->time_per_run = milliseconds(20);
   Run(2);
   EXPECT_EQ(Class().cost().Of(20), milliseconds(0));
@@ -440,7 +440,7 @@ TEST_F(PredictRunTest, AWrongEstimateIsCorrectedWhileARequestRuns) {
   EXPECT_LE(model_->slices_run, 262'144 / 100);  // the estimate asks for slices of one row
 }
 
-TEST_F(PredictRunTest, SlicesTeachTheCostOfTheirRows) {
+TEST_F(PredictRunTest, CostsAreLearnedFromSlices) {
   ServeSlicesOf(400);
   Class().NoteRun();
   model_->time_per_row = milliseconds(1);
@@ -453,11 +453,11 @@ TEST_F(PredictRunTest, LargeRowsAreSplitIntoSmallerSlices) {
   model_->time_per_row = std::chrono::microseconds(1);
   RunOnTwoIdleWorkers(200);
   EXPECT_EQ(model_->slices_run, 0);
-  model_->size_of_row = 100;  // makes the request take 20 ms
+  model_->size_of_row = 100;  // raises the estimated cost to 20 ms
   EXPECT_GT(RunOnTwoIdleWorkers(200).record.slices, 1);
 }
 
-TEST_F(PredictRunTest, PreemptionOfALowPriorityRequestIsNotItsCost) {
+TEST_F(PredictRunTest, ALowPriorityRequestsCostExcludesPreemption) {
   model_->can_be_split = false;
   Learn(std::chrono::microseconds(10));
   const auto before = Class().cost().Of(1000);

@@ -78,8 +78,8 @@ class Servable {
   int64_t version() const { return version_; }
   const engine::Model& model() const { return *model_; }
   const SignatureMap& signatures() const { return signatures_.signature_def(); }
-  // The signature that a request names; an empty name means "serving_default". Null if there is
-  // none: NoSignature() is then the error, which lists the model's signatures.
+  // The signature that a request names; an empty name means "serving_default". Null if the model
+  // has no such signature; NoSignature() returns the error, which lists its signatures.
   const Signature* Find(std::string_view requested) const;
   Status NoSignature(std::string_view requested) const;
 
@@ -118,7 +118,7 @@ inline std::string_view LabelOf(const Signature* signature) {
 
 // Checks whether Predict may run the signature. If options.check_method_names is set, returns
 // INTERNAL, as TensorFlow Serving does, unless the signature has one of its three method names.
-// OK for null: planning the request reports that error.
+// Returns OK for null, because planning the request reports a missing signature.
 Status CheckMethodName(const Signature* signature, const CallOptions& options);
 
 }  // namespace colcast::inference

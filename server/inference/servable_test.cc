@@ -24,7 +24,7 @@ class ServableTest : public testing::Test {
   const std::shared_ptr<const Servable> servable_ = MakeServable(3, kSignatures);
 };
 
-TEST_F(ServableTest, AnUnknownSignatureIsAnErrorThatListsTheOthers) {
+TEST_F(ServableTest, TheErrorForAnUnknownSignatureListsTheOthers) {
   const Signature* signature = servable_->Find("classify");
   ASSERT_NE(signature, nullptr);
   EXPECT_EQ(signature->def->method_name(), kClassifyMethodName);
@@ -40,7 +40,7 @@ TEST_F(ServableTest, AnUnknownSignatureIsAnErrorThatListsTheOthers) {
               HasSubstr("\"rank\"; the model has {classify, serving_default, train}"));
 }
 
-TEST_F(ServableTest, MethodNamesAreCheckedOnRequest) {
+TEST_F(ServableTest, MethodNamesAreCheckedIfEnabled) {
   CallOptions check;
   check.check_method_names = true;
   const std::map<std::string, StatusCode> kCodes = {{"", StatusCode::kOk},

@@ -132,7 +132,7 @@ class SlicedPredict {
     failed_ = status;
     ended_ = true;
   }
-  // The part of `whole` that belongs to `rows` rows.
+  // The share of `whole` that belongs to `rows` rows.
   int64_t PartOf(int64_t whole, int64_t rows) const {
     return std::llround(static_cast<double>(whole) * rows / admitted_.profile().rows);
   }

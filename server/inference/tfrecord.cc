@@ -20,7 +20,7 @@ void AppendLittleEndian(uint64_t value, size_t bytes, std::string* text) {
   for (; bytes > 0; --bytes, value >>= 8) *text += static_cast<char>(value);
 }
 
-// The remainder, for the Castagnoli polynomial, of each byte with 0 to 7 zero bytes behind it.
+// The remainders, for the Castagnoli polynomial, of each byte followed by 0 to 7 zero bytes.
 using Remainders = std::array<std::array<uint32_t, 256>, sizeof(uint64_t)>;
 constexpr Remainders kRemainders = [] {
   Remainders remainders{};

@@ -48,7 +48,7 @@ class TfRecordTest : public testing::Test {
       testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(TfRecordTest, TheChecksumIsTheMaskedCastagnoli) {
+TEST_F(TfRecordTest, ChecksumsAreMaskedCrc32cs) {
   // The CRC catalog's check value: the CRC-32C of "123456789" is 0xE3069283.
   EXPECT_EQ(MaskedCrc32c("123456789"), (0xE3069283u >> 15 | 0xE3069283u << 17) + 0xA282EAD8u);
   // RFC 3720, B.4: the bytes 0 to 31.
@@ -77,7 +77,7 @@ TEST_F(TfRecordTest, AnEmptyOrMissingFileHasNoRecords) {
   EXPECT_TRUE(at_end);
 }
 
-TEST_F(TfRecordTest, ErrorsNameTheDamagedByte) {
+TEST_F(TfRecordTest, ErrorsNameTheDamagedRecord) {
   const std::string first = Record("one"), second = Record("two");
   for (size_t byte = 0; byte < second.size(); ++byte) {
     std::string damaged = second;
@@ -88,7 +88,7 @@ TEST_F(TfRecordTest, ErrorsNameTheDamagedByte) {
   }
 }
 
-TEST_F(TfRecordTest, ATruncatedRecordIsDamage) {
+TEST_F(TfRecordTest, ATruncatedRecordIsDataLoss) {
   const std::string record = Record("one");
   for (size_t size = 1; size < record.size(); ++size) {
     EXPECT_THAT(Read(record.substr(0, size)), IsEmpty());
@@ -96,7 +96,7 @@ TEST_F(TfRecordTest, ATruncatedRecordIsDamage) {
   }
 }
 
-TEST_F(TfRecordTest, ALengthBeyondTheFileTakesNoMemory) {
+TEST_F(TfRecordTest, ALengthBeyondTheFileAllocatesNoMemory) {
   const std::string length = LittleEndian(uint64_t{1} << 60, 8);
   EXPECT_THAT(Read(length + LittleEndian(MaskedCrc32c(length), 4) + "data"), IsEmpty());
   EXPECT_THAT(status_.message, HasSubstr("ends within its data"));

@@ -1,5 +1,5 @@
 // Loads each version on its own thread, so that neither requests nor polling for versions wait, and
-// destroys versions on others.
+// destroys versions on other threads.
 #ifndef COLCAST_SERVER_MODELS_LOADER_H_
 #define COLCAST_SERVER_MODELS_LOADER_H_
 
@@ -29,8 +29,8 @@ namespace colcast::models {
 using inference::Servable;
 
 // The total size of the files under `directory`, following links to files, and the size of the
-// graph alone; 0 if there are none. Returns FAILED_PRECONDITION, naming it, for a FIFO, socket or
-// device among them: opening it could block the load forever.
+// graph alone; 0 if there are none. Returns FAILED_PRECONDITION, naming the file, if one is a FIFO,
+// socket or device: opening it could block the load forever.
 struct ModelSize {
   int64_t bytes = 0;
   int64_t graph_bytes = 0;

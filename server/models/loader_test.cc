@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A model with a mapped table. Each query returns the next of `looks`.
+// A model with a mapped table. Each call of tables() returns the next of `looks`.
 class ModelWithTables final : public inference::ModelWithoutGraph {
  public:
   explicit ModelWithTables(std::vector<engine::TableMemory>* looks) : looks_(looks) {}
@@ -99,7 +99,7 @@ class LoaderTest : public testing::Test {
   std::shared_ptr<const Servable> servable_;
 };
 
-TEST_F(LoaderTest, AnExceptionIsAnAttemptThatFailed) {
+TEST_F(LoaderTest, AnExceptionFailsTheLoad) {
   engine_.throws = true;
   const LoadReport report = Load();
   EXPECT_EQ(report.status.code, StatusCode::kInternal);
@@ -124,14 +124,14 @@ TEST_F(LoaderTest, AnErrorNamesModelVersionAndDirectory) {
   EXPECT_EQ(servable_, nullptr);
 }
 
-TEST_F(LoaderTest, AVersionThatDoesNotFitIsNotTried) {
+TEST_F(LoaderTest, AVersionTooLargeForMemoryIsNotLoaded) {
   options_.memory_margin_fraction = 1e15;
   const LoadReport report = Load();
   EXPECT_EQ(report.status.code, StatusCode::kResourceExhausted);
   EXPECT_THAT(engine_.loaded, ElementsAre());
 }
 
-TEST_F(LoaderTest, AFifoAmongItsFilesIsNamedAndNotOpened) {
+TEST_F(LoaderTest, AFifoAmongTheFilesIsRefusedByName) {
   const fs::path fifo = directory_ / "variables" / "variables.index";
   fs::create_directory(fifo.parent_path());
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -140,7 +140,7 @@ TEST_F(LoaderTest, AFifoAmongItsFilesIsNamedAndNotOpened) {
   EXPECT_THAT(engine_.loaded, ElementsAre());
 }
 
-TEST_F(LoaderTest, ACheckComesFirstWhereItIsAskedFor) {
+TEST_F(LoaderTest, AFailedCheckPreventsTheLoad) {
   options_.check = [](const std::string& directory) { return Internal("crashed on ", directory); };
   EXPECT_TRUE(Load(/*check=*/false).status.ok());
   engine_.loaded.clear();
@@ -148,7 +148,7 @@ TEST_F(LoaderTest, ACheckComesFirstWhereItIsAskedFor) {
   EXPECT_THAT(engine_.loaded, ElementsAre());
 }
 
-TEST_F(LoaderTest, WhileAnotherVersionServesTheTablesAreReadFirst) {
+TEST_F(LoaderTest, TablesAreReadBeforeAVersionReplacesAnother) {
   const std::vector<engine::TableMemory> looks = {Checked(0, 9), Checked(4, 9), Checked(9, 9)};
   engine_.looks = looks;
   EXPECT_TRUE(Load(/*check=*/false, /*another_serves=*/true).status.ok());
@@ -168,7 +168,7 @@ TEST_F(LoaderTest, AVersionWithDamagedTablesDoesNotReplaceAnother) {
 
 using inference::MakeServable;
 
-TEST(UnloaderTest, DestroysOnItsOwnThreadOnceTheLastUserIsGone) {
+TEST(UnloaderTest, DestroysVersionsOnItsOwnThreadAfterTheLastRelease) {
   std::atomic<bool> destroyed{false};
   std::thread::id where;
   Unloader unloader(1);
@@ -185,7 +185,7 @@ TEST(UnloaderTest, DestroysOnItsOwnThreadOnceTheLastUserIsGone) {
   EXPECT_NE(where, std::this_thread::get_id());
 }
 
-TEST(UnloaderTest, AUserMayOutliveIt) {
+TEST(UnloaderTest, UsersMayOutliveTheUnloader) {
   std::shared_ptr<const Servable> user;
   {
     Unloader unloader(2);
@@ -200,7 +200,7 @@ constexpr int64_t kMiB = 1 << 20;
 
 class SizeOnDiskTest : public FakeRootTest {};
 
-TEST_F(SizeOnDiskTest, AddsFilesAtAnyDepth) {
+TEST_F(SizeOnDiskTest, AddsUpFilesAtAnyDepth) {
   Write("model/saved_model.pb", "12345");
   Write("model/variables/variables.data", "123");
   fs::create_directory_symlink(root_ / "model", root_ / "link");
@@ -214,7 +214,7 @@ TEST_F(SizeOnDiskTest, AddsFilesAtAnyDepth) {
   EXPECT_EQ(size.bytes, 0);
 }
 
-TEST(MemoryBudgetTest, RefusesWhatDoesNotFitWithItsMarginNamingTheSizes) {
+TEST(MemoryBudgetTest, RefusesModelsThatDoNotFitAndNamesTheSizes) {
   MemoryBudget budget(0.5, [] { return 300 * kMiB; });
   MemoryBudget::Reservation reservation;
   const Status status = budget.Reserve({201 * kMiB}, &reservation);
@@ -236,7 +236,7 @@ TEST(MemoryBudgetTest, LoadsInProgressCount) {
   EXPECT_TRUE(budget.Reserve({200 * kMiB}, &third).ok());
 }
 
-TEST(MemoryBudgetTest, ANegativeMarginTurnsItOff) {
+TEST(MemoryBudgetTest, ANegativeMarginDisablesTheCheck) {
   MemoryBudget budget(-1, [] { return int64_t{0}; });
   MemoryBudget::Reservation reservation;
   EXPECT_TRUE(budget.Reserve({200 * kMiB}, &reservation).ok());

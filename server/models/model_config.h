@@ -36,7 +36,7 @@ Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
 Status ParseModelConfig(const std::string& text, const std::string& source,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 
-// Like ParseModelConfig(), for a file. Returns NOT_FOUND if it cannot be read.
+// Like ParseModelConfig(), for a file. Returns the errors of ReadFile() if it cannot be read.
 Status ReadModelConfigFile(const std::string& path, const request_log::LogPlaces& logs,
                            std::vector<ModelConfig>* models);
 

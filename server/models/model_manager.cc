@@ -56,8 +56,8 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
   return warnings;
 }
 
-// While a model moves to another base path, two versions may have the same number. Reports the one
-// that serves or, if none does, the aspired one.
+// While a model moves to another base path, two versions may have the same number. Reports the
+// serving one or, if neither serves, the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
   const VersionStatus status = StatusOf(version);
   const bool is_new = statuses->empty() || statuses->back().version != status.version;
@@ -228,7 +228,7 @@ void ModelManager::PollConfigFile() {
 }
 
 void ModelManager::PollBasePaths() {
-  std::vector<std::pair<ModelConfig, std::vector<int64_t>>> configs;  // and versions that serve
+  std::vector<std::pair<ModelConfig, std::vector<int64_t>>> configs;  // with their serving versions
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (Clock::now() < next_poll_) return;
@@ -248,11 +248,11 @@ void ModelManager::PollBasePaths() {
     const bool outdated =
         model == models_.end() || model->second.leaving() || !(model->second.config() == config);
     if (outdated) continue;
-    // If the base path is missing, its file system may be unmounted for a while.
     if (listing.readable) {
       model->second.SetAspiredVersions(selected);
       warnings_.Log(Name(config.name) + ": files", OutdatedVersions(model->second));
     } else {
+      // Keeps the versions: the file system of the base path may be temporarily unmounted.
       model->second.KeepAspiredVersions();
     }
   }
@@ -297,7 +297,7 @@ void ModelManager::UnloadAndLoad() {
   }
 }
 
-// Until the server is ready, there are no requests that loads could delay.
+// Until the server is ready, allows a load per core: there are no requests that loads could delay.
 int ModelManager::MaxLoads() const {
   const int configured = std::max(1, options_.num_load_threads);
   return started_ ? configured : std::max(configured, AvailableCores());

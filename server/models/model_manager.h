@@ -42,7 +42,7 @@ class ModelManager {
     // change of the configuration.
     std::chrono::milliseconds poll_wait{1000};
     bool allow_labels_for_unavailable_versions = false;
-    // Start() waits until each of these names a version that serves.
+    // Start() waits until each of these labels names a serving version.
     std::vector<ReadyLabel> ready_labels;
     // Whether Start() fails if the manager has given up on all versions of all models.
     bool fail_if_nothing_loads = false;

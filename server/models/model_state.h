@@ -1,5 +1,5 @@
-// The state of one configured model: what should serve, what is loaded, and what to do next. Only
-// does bookkeeping, without threads or files; ModelManager acts on it.
+// The state of one configured model: what should serve, what is loaded, and what to do next. Pure
+// bookkeeping, without threads or files; ModelManager acts on it.
 #ifndef COLCAST_SERVER_MODELS_MODEL_STATE_H_
 #define COLCAST_SERVER_MODELS_MODEL_STATE_H_
 
@@ -41,15 +41,15 @@ struct VersionSnapshot {
 struct ModelSnapshot {
   std::string name;
   std::string base_path;
-  int64_t base_path_read = 0;  // the last time that succeeded, in seconds since 1970; 0 for never
-  int64_t refused = 0;         // versions to serve that could not be loaded or cannot answer
+  int64_t base_path_read = 0;             // last successful read, in seconds since 1970; 0 if none
+  int64_t refused = 0;                    // aspired versions that failed to load or cannot answer
   std::vector<VersionSnapshot> versions;  // ascending
 };
 
 using Clock = std::chrono::steady_clock;
 
 struct RetryPolicy {
-  int max_retries = 5;  // attempts after the first one failed
+  int max_retries = 5;  // attempts after the first one
   std::chrono::microseconds interval = std::chrono::minutes(1);
 };
 
@@ -93,9 +93,9 @@ class ModelState {
   // Versions to unload. Like TensorFlow Serving's AvailabilityPreservingPolicy, keeps the last
   // ready version unless an aspired one is ready or none is aspired.
   std::vector<const Version*> ToUnload() const;
-  // New versions and those due for a retry, highest first.
+  // New versions and versions due for a retry, highest first.
   std::vector<const Version*> ToLoad(Clock::time_point now) const;
-  // When ToLoad() may return more versions; nullopt if no retry is pending.
+  // When the next retry is due; nullopt if none is pending.
   std::optional<Clock::time_point> NextRetry() const;
 
   // These methods record what happened to the version at `path`, which must be known.
@@ -136,21 +136,21 @@ class ModelState {
   std::vector<Version> versions_;  // sorted by (version, path)
 };
 
-// A version whose files are damaged, so that it cannot answer, has ended.
+// A version that cannot answer, because its files are damaged, is reported as ended.
 VersionStatus StatusOf(const Version& version);
 
 using ReloadDone = std::function<void(const Status&)>;
 
 class ReloadWaiters {
  public:
-  // `models` are the base paths of the new models by name.
+  // `models` maps the names of the new models to their base paths.
   void Add(std::map<std::string, std::string> models, ReloadDone done) {
     waiters_.push_back({std::move(models), std::move(done)});
   }
 
   // Returns functions that answer the callers whose models have all settled: with OK, or with
-  // UNKNOWN and the reasons if models do not serve, also because a later configuration has removed
-  // or moved them. Call them without holding a lock.
+  // UNKNOWN and the reasons if some do not serve, for example because a later configuration has
+  // removed or moved them. Call them without holding a lock.
   std::vector<std::function<void()>> TakeSettled(const std::map<std::string, ModelState>& models);
 
   // Returns functions that answer all remaining callers with `status`.

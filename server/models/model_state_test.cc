@@ -55,7 +55,7 @@ class ModelStateTest : public testing::Test {
   ModelState state_{ModelConfig{"m", "/m", {}, {}, {}}};
 };
 
-TEST_F(ModelStateTest, LoadsTheHighestFirst) {
+TEST_F(ModelStateTest, LoadsTheHighestVersionFirst) {
   state_.SetAspiredVersions(OnDisk({1, 2, 3}));
   EXPECT_THAT(ToLoad(), ElementsAre(3, 2, 1));
   EXPECT_THAT(ToUnload(), IsEmpty());
@@ -82,7 +82,7 @@ TEST_F(ModelStateTest, TheOldVersionStaysIfTheNewOneFails) {
   EXPECT_FALSE(state_.given_up());
 }
 
-TEST_F(ModelStateTest, OfSeveralOldVersionsTheHighestBridgesTheGap) {
+TEST_F(ModelStateTest, TheHighestOldVersionStaysUntilANewOneIsReady) {
   state_.SetAspiredVersions(OnDisk({1, 2}));
   Load(1);
   Load(2);
@@ -90,7 +90,7 @@ TEST_F(ModelStateTest, OfSeveralOldVersionsTheHighestBridgesTheGap) {
   EXPECT_THAT(ToUnload(), ElementsAre(1));
 }
 
-TEST_F(ModelStateTest, AFailedVersionIsRetriedWhenItsTimeHasCome) {
+TEST_F(ModelStateTest, AFailedVersionIsRetriedAfterTheInterval) {
   state_.SetAspiredVersions(OnDisk({1}));
   EXPECT_TRUE(Fail(1, kOneRetry));
   EXPECT_THAT(ToLoad(), IsEmpty());
@@ -103,7 +103,7 @@ TEST_F(ModelStateTest, AFailedVersionIsRetriedWhenItsTimeHasCome) {
   EXPECT_THAT(state_.FirstError().message, HasSubstr("broken"));
 }
 
-TEST_F(ModelStateTest, AVersionNotWantedAnyMoreIsNotRetried) {
+TEST_F(ModelStateTest, AVersionNoLongerAspiredIsNotRetried) {
   state_.SetAspiredVersions(OnDisk({1}));
   EXPECT_TRUE(Fail(1, kOneRetry));
   state_.SetAspiredVersions(OnDisk({2}));
@@ -111,7 +111,7 @@ TEST_F(ModelStateTest, AVersionNotWantedAnyMoreIsNotRetried) {
   EXPECT_EQ(state_.NextRetry(), std::nullopt);
 }
 
-TEST_F(ModelStateTest, AFailedVersionThatWentAndCameBackIsTriedAgain) {
+TEST_F(ModelStateTest, AFailedVersionThatReappearsIsTriedAgain) {
   state_.SetAspiredVersions(OnDisk({1}));
   Fail(1, kNoRetries);
   state_.SetAspiredVersions({});
@@ -125,7 +125,7 @@ std::vector<VersionDirectory> WithFiles(int64_t version, uint64_t files) {
   return directories;
 }
 
-TEST_F(ModelStateTest, AVersionThatComesLaterIsLoadedOnceItsFilesStandStill) {
+TEST_F(ModelStateTest, ANewVersionIsLoadedOnceItsFilesStopChanging) {
   state_.SetAspiredVersions(WithFiles(1, 10));
   EXPECT_THAT(ToLoad(), ElementsAre(1));
   Load(1);
@@ -152,7 +152,7 @@ TEST_F(ModelStateTest, AFailedVersionIsTriedAgainWhenItsFilesChange) {
   }
 }
 
-TEST_F(ModelStateTest, FilesThatComeToAVersionThatServesAreSeen) {
+TEST_F(ModelStateTest, AServingVersionIsOutdatedOnceItsFilesChange) {
   state_.SetAspiredVersions(WithFiles(1, 10));
   Load(1);
   state_.SetAspiredVersions(WithFiles(1, 10));
@@ -173,7 +173,7 @@ TEST_F(ModelStateTest, AVersionReplacedDuringAFailingLoadIsTriedAgain) {
   EXPECT_THAT(ToLoad(), ElementsAre(1));
 }
 
-TEST_F(ModelStateTest, AVersionWantedAgainWhileItUnloadsIsLoadedAfterwards) {
+TEST_F(ModelStateTest, AVersionAspiredAgainDuringUnloadingIsLoadedAfterwards) {
   state_.SetAspiredVersions(OnDisk({1}));
   Load(1);
   state_.SetAspiredVersions({});
@@ -195,7 +195,7 @@ TEST_F(ModelStateTest, AVersionNoLongerAspiredIsUnloadedOnceItHasLoaded) {
   EXPECT_THAT(ToUnload(), ElementsAre(1));
 }
 
-TEST_F(ModelStateTest, OneNumberUnderTwoBasePathsIsTwoVersions) {
+TEST_F(ModelStateTest, TheSameNumberUnderTwoBasePathsIsTwoVersions) {
   state_.SetAspiredVersions(OnDisk({1}));
   Load(1);
   state_.SetAspiredVersions({{1, "/elsewhere/1"}});
@@ -215,7 +215,7 @@ TEST_F(ModelStateTest, SettlesWhenAVersionServesOrAllWereTried) {
   EXPECT_TRUE(state_.settled());
 }
 
-TEST_F(ModelStateTest, VersionsThatEndedAreForgottenInTime) {
+TEST_F(ModelStateTest, EndedVersionsAreForgottenEventually) {
   for (int64_t version = 1; version <= 1000; ++version) {
     state_.SetAspiredVersions(OnDisk({version}));
     Load(version);
@@ -267,7 +267,7 @@ class ReloadWaitersTest : public testing::Test {
   ReloadWaiters waiters_;
 };
 
-TEST_F(ReloadWaitersTest, AllModelsMustHaveSettled) {
+TEST_F(ReloadWaitersTest, CallersWaitUntilAllModelsHaveSettled) {
   Wait({"a", "b"});
   Serve("a");
   Find("b");
@@ -276,7 +276,7 @@ TEST_F(ReloadWaitersTest, AllModelsMustHaveSettled) {
   EXPECT_THAT(Settled(), ElementsAre("OK: "));
 }
 
-TEST_F(ReloadWaitersTest, TheReasonsOfAllThatFailedAreGiven) {
+TEST_F(ReloadWaitersTest, TheAnswerListsTheReasonForEachFailure) {
   Wait({"a", "b", "c"});
   Fail("a");
   Serve("b");
@@ -285,7 +285,7 @@ TEST_F(ReloadWaitersTest, TheReasonsOfAllThatFailedAreGiven) {
                                      "model \"c\": no version under /c"));
 }
 
-TEST_F(ReloadWaitersTest, AModelThatALaterConfigurationRemovedOrMovedIsAFailure) {
+TEST_F(ReloadWaitersTest, AModelRemovedOrMovedByALaterConfigurationIsAFailure) {
   Wait({"a"});
   Find("a");
   EXPECT_THAT(Settled(), IsEmpty());
@@ -298,7 +298,7 @@ TEST_F(ReloadWaitersTest, AModelThatALaterConfigurationRemovedOrMovedIsAFailure)
   EXPECT_THAT(Settled(), ElementsAre(testing::HasSubstr(kReplaced)));
 }
 
-TEST_F(ReloadWaitersTest, AtTheEndAllAreToldTheSame) {
+TEST_F(ReloadWaitersTest, TakeAllAnswersEveryCallerWithTheSameStatus) {
   Wait({"a"});
   Wait({"b"});
   for (const auto& answer : waiters_.TakeAll(Unavailable("bye"))) answer();

@@ -36,7 +36,7 @@ Status ResolveLabel(const std::map<std::string, int64_t>& labels, const std::str
 Status CheckLabels(const std::vector<ModelConfig>& wanted,
                    const std::map<std::string, ModelState>& present, bool allow_unavailable);
 
-// One sentence, with the reason, for each of `awaited` that does not name a serving version.
+// For each label in `awaited` that does not name a serving version, a sentence with the reason.
 std::vector<std::string> MissingLabels(const std::vector<ReadyLabel>& awaited,
                                        const std::map<std::string, ModelState>& present);
 

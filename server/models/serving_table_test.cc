@@ -35,7 +35,7 @@ class CheckLabelsTest : public testing::Test {
   std::map<std::string, ModelState> present_;
 };
 
-TEST_F(CheckLabelsTest, WhichLabelsMayBeAssigned) {
+TEST_F(CheckLabelsTest, LabelsAreCheckedAgainstServingVersions) {
   constexpr StatusCode kOk = StatusCode::kOk, kNo = StatusCode::kFailedPrecondition;
   const struct {
     const char* what;
@@ -57,7 +57,7 @@ TEST_F(CheckLabelsTest, WhichLabelsMayBeAssigned) {
   }
 }
 
-TEST_F(CheckLabelsTest, AMissingLabelIsToldWithTheReason) {
+TEST_F(CheckLabelsTest, MissingLabelsAreReportedWithTheReason) {
   ModelState& state = present_.at("m");
   state.SetConfig(Config("m", {{"stable", 3}, {"canary", 4}}));
   EXPECT_TRUE(MissingLabels({}, present_).empty());
@@ -150,7 +150,7 @@ TEST_F(ServingTableTest, AModelThatStillLoadsIsUnavailable) {
   EXPECT_EQ(ErrorOf(Label("starting", "canary")).code, StatusCode::kInvalidArgument);
 }
 
-TEST_F(ServingTableTest, NothingIsNotFoundUntilTheFirstModelsHaveLoaded) {
+TEST_F(ServingTableTest, MissingModelsAreUnavailableUntilTheFirstModelsHaveLoaded) {
   ServingModels models;
   models["m"].versions = {{3, MakeServable(3)}};
   models["waiting"];

@@ -124,7 +124,8 @@ uint64_t FilesOf(const std::string& directory) {
     const uintmax_t bytes = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
     const auto changed = entry->last_write_time(gone).time_since_epoch().count();
     const std::string sizes = ' ' + std::to_string(bytes) + ' ' + std::to_string(changed);
-    files += std::hash<std::string>{}(entry->path().native() + sizes);  // order does not matter
+    // A sum, because the order of files varies.
+    files += std::hash<std::string>{}(entry->path().native() + sizes);
     entry.increment(error);
   }
   return files;

@@ -55,10 +55,9 @@ std::vector<VersionDirectory> SelectVersions(const VersionPolicy& policy,
 std::vector<int64_t> MissingVersions(const VersionPolicy& policy,
                                      const std::vector<VersionDirectory>& on_disk);
 
-// Checks that a version is complete: its export record may list the files that the export wrote.
-// Returns OK if there is no record or it lists no files. Returns UNAVAILABLE if the record is
-// truncated, or if a file, which the error names, is missing or has another size or checksum than
-// listed.
+// Checks that a version is complete, using the list of files in its export record. Returns OK if
+// there is no record or it lists no files. Returns UNAVAILABLE if the record is truncated, or if a
+// file is missing or its size or checksum differs from the list; the error names the file.
 Status CheckManifest(const std::string& directory);
 
 }  // namespace colcast::models

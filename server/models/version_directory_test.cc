@@ -47,7 +47,7 @@ TEST_F(VersionDirectoryTest, OrdersVersionsAsNumbers) {
               ElementsAre(IsVersion(2, "0002"), IsVersion(9, "9"), IsVersion(10, "10")));
 }
 
-TEST_F(VersionDirectoryTest, SkipsNamesThatAreNoVersion) {
+TEST_F(VersionDirectoryTest, SkipsNamesThatAreNotVersions) {
   for (const char* name : {"1a", "-1", "+1", "v1", "tmp", "99999999999999999999"}) {
     MakeVersion(name);
   }
@@ -65,14 +65,14 @@ TEST_F(VersionDirectoryTest, SkipsAVersionThatIsStillBeingCopied) {
   EXPECT_THAT(ListVersions(base_).warnings, ElementsAre(HasSubstr("/2 is left out until")));
 }
 
-TEST_F(VersionDirectoryTest, OneDirectoryAVersion) {
+TEST_F(VersionDirectoryTest, KeepsOneDirectoryPerVersion) {
   for (const char* name : {"7", "007", "8"}) MakeVersion(name);
   const BasePathListing listing = ListVersions(base_);
   EXPECT_THAT(listing.versions, ElementsAre(IsVersion(7, "7"), IsVersion(8, "8")));
   EXPECT_THAT(listing.warnings, ElementsAre(HasSubstr("/007 is left out")));
 }
 
-TEST_F(VersionDirectoryTest, AVersionIsNoBasePath) {
+TEST_F(VersionDirectoryTest, AVersionIsNotABasePath) {
   MakeVersion("1");
   EXPECT_FALSE(ListVersions(base_).is_version);
   EXPECT_TRUE(ListVersions(base_ / "1").is_version);
@@ -85,7 +85,7 @@ TEST_F(VersionDirectoryTest, AMissingBasePathHasNoVersions) {
   EXPECT_TRUE(ListVersions(base_).readable);
 }
 
-TEST_F(VersionDirectoryTest, FilesAreOthersOnceOneComesOrGrowsOrIsReplaced) {
+TEST_F(VersionDirectoryTest, TheHashChangesIfAFileIsAddedGrowsOrIsReplaced) {
   MakeVersion("1");
   std::vector<uint64_t> seen = {FilesOf(base_ / "1")};
   EXPECT_EQ(FilesOf(base_ / "1"), seen.back());
@@ -103,7 +103,7 @@ TEST_F(VersionDirectoryTest, FilesAreOthersOnceOneComesOrGrowsOrIsReplaced) {
   expect_others();
 }
 
-TEST_F(VersionDirectoryTest, DeltasOfItsTablesAreNotAmongTheFilesOfAVersion) {
+TEST_F(VersionDirectoryTest, TheHashIgnoresDeltasOfTables) {
   MakeVersion("1");
   const uint64_t before = FilesOf(base_ / "1");
   fs::create_directories(base_ / "1" / "deltas");
@@ -121,13 +121,13 @@ std::vector<int64_t> Selected(const VersionPolicy& policy) {
   return versions;
 }
 
-TEST(VersionPolicyTest, LatestTakesTheHighest) {
+TEST(VersionPolicyTest, LatestSelectsTheHighestVersions) {
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 1, {}}), ElementsAre(9));
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 2, {}}), ElementsAre(4, 9));
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 7, {}}), ElementsAre(1, 4, 9));
 }
 
-TEST(VersionPolicyTest, SpecificTakesThoseThatAreThere) {
+TEST(VersionPolicyTest, SpecificSelectsTheVersionsOnDisk) {
   const VersionPolicy policy{VersionPolicy::Kind::kSpecific, 1, {1, 5, 9}};
   EXPECT_THAT(Selected(policy), ElementsAre(1, 9));
   EXPECT_THAT(MissingVersions(policy, kOnDisk), ElementsAre(5));
@@ -162,7 +162,7 @@ class ManifestTest : public testing::Test {
       fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(ManifestTest, AFileThatIsMissingOrShortIsNamed) {
+TEST_F(ManifestTest, ErrorsNameMissingAndTruncatedFiles) {
   Write("assets/words.txt", "hel");
   ExpectNotWhole("assets/words.txt", "has 3 bytes where the export wrote 6");
   fs::remove(directory_ / "assets/words.txt");
@@ -170,20 +170,20 @@ TEST_F(ManifestTest, AFileThatIsMissingOrShortIsNamed) {
 }
 
 // Some copying tools allocate a file's full size first.
-TEST_F(ManifestTest, AFileOfTheRightSizeWithOtherContentIsNamed) {
+TEST_F(ManifestTest, ErrorsNameFilesWithAWrongChecksum) {
   Write("assets/words.txt", std::string("hel\0\0\0", 6));
   ExpectNotWhole("assets/words.txt", "has the checksum ");
 }
 
 // Contents are not compared, because TensorFlow checks each tensor that it restores.
-TEST_F(ManifestTest, VariablesOfTheSameSizeMayBeOthers) {
+TEST_F(ManifestTest, OnlyTheSizeOfVariablesIsChecked) {
   Write("variables/variables.data-00000-of-00001", "4321");
   EXPECT_TRUE(CheckManifest(directory_).ok());
   Write("variables/variables.data-00000-of-00001", "43");
   ExpectNotWhole("variables/variables.data-00000-of-00001", "has 2 bytes");
 }
 
-TEST_F(ManifestTest, ARecordThatEndsTooEarlyIsNamed) {
+TEST_F(ManifestTest, ErrorsNameATruncatedRecord) {
   Write("assets.extra/colcast.json", R"({"signatures": {}, "fil)");
   ExpectNotWhole("assets.extra/colcast.json", "is not JSON");
 }

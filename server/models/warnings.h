@@ -12,14 +12,14 @@
 
 namespace colcast::models {
 
-// Warnings about versions of `model`: those ignored in `listing`, which lists its base path, and
-// those that are missing there. `serving` are the versions that serve.
+// Warnings about versions of `model`: versions that `listing`, of its base path, ignores or lacks.
+// `serving` are the versions that serve.
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing,
                                          const std::vector<int64_t>& serving);
 
 class WarningLog {
  public:
-  // Logs the warnings that were not already among the previous ones about `subject`.
+  // Logs the warnings that were not in the previous call's list for `subject`.
   void Log(const std::string& subject, const std::vector<std::string>& warnings);
 
  private:

@@ -22,14 +22,14 @@ BasePathListing Listing(const std::vector<int64_t>& versions, bool is_version = 
   return listing;
 }
 
-TEST(VersionWarningsTest, SayWhatIsMissingWhyAndWhatServes) {
+TEST(VersionWarningsTest, WarningsSayWhatIsMissingWhyAndWhatServes) {
   const VersionPolicy latest;
   const VersionPolicy specific = {VersionPolicy::Kind::kSpecific, 1, {1, 2}};
   const struct {
     BasePathListing listing;
     VersionPolicy policy;
     std::vector<int64_t> serving;
-    std::vector<const char*> warnings;  // parts of them
+    std::vector<const char*> warnings;  // expected substrings
   } kCases[] = {
       {Listing({1}), latest, {}, {}},
       {Listing({}), latest, {}, {"no version under /m yet (a version is"}},
@@ -48,7 +48,7 @@ TEST(VersionWarningsTest, SayWhatIsMissingWhyAndWhatServes) {
   }
 }
 
-TEST(WarningLogTest, AWarningIsLoggedAgainOnlyAfterItWasGone) {
+TEST(WarningLogTest, AWarningIsRepeatedOnlyAfterItHasDisappeared) {
   WarningLog log;
   const auto logged = [&](const std::string& subject, const std::vector<std::string>& warnings) {
     testing::internal::CaptureStderr();

@@ -200,7 +200,8 @@ class RequestClass {
   JoinedShare joined_;
 };
 
-// What runs have reserved of a resource, usually memory. All methods may be called from any thread.
+// Tracks how much of a resource, usually memory, runs have reserved. All methods may be called from
+// any thread.
 class RunBudget {
  public:
   struct Options {

@@ -20,7 +20,7 @@ struct Runs {
   int64_t microseconds;
 };
 
-TEST(CostEstimateTest, RunsTeachTheCostOfAnyNumberOfRows) {
+TEST(CostEstimateTest, CostsAreEstimatedForAnyNumberOfRows) {
   const double kDay = 24 * 3600e6;
   const struct {
     const char* name;
@@ -64,7 +64,7 @@ void Learn(JoinedShare* share, int64_t rows, milliseconds alone, milliseconds to
   for (int i = 0; i < 100; ++i) share->Observe(rows, alone, together);
 }
 
-TEST(JoinedShareTest, TheRatioIsLearnedSeparatelyBySize) {
+TEST(JoinedShareTest, TheRatioIsLearnedSeparatelyForEachSize) {
   JoinedShare share;
   Learn(&share, 100, milliseconds(10), milliseconds(6));
   Learn(&share, 1000, milliseconds(10), milliseconds(12));
@@ -86,7 +86,7 @@ TEST(JoinedShareTest, JoiningIsTriedAgainAfterAFewHundredRefusals) {
   EXPECT_FALSE(share.Pays(1000));
 }
 
-TEST(JoinedShareTest, RequestsOfUnknownCostTeachNothing) {
+TEST(JoinedShareTest, RequestsOfUnknownCostAreIgnored) {
   JoinedShare share;
   Learn(&share, 100, milliseconds(0), milliseconds(12));
   EXPECT_TRUE(share.Pays(100));
@@ -113,7 +113,7 @@ MemoryEstimate* Learnt(MemoryEstimate* memory) {
   return memory;
 }
 
-TEST(MemoryEstimateTest, OneRunTeachesNothing) {
+TEST(MemoryEstimateTest, TheEstimateStaysHighUntilTheSecondRun) {
   MemoryEstimate memory;
   memory.Observe(1000, 5'000'000);
   EXPECT_EQ(memory.Of(1000), 1000 * MemoryEstimate::kFirstBytesPerByte);
@@ -121,20 +121,20 @@ TEST(MemoryEstimateTest, OneRunTeachesNothing) {
   EXPECT_EQ(memory.Of(1000), 4'000'000);
 }
 
-TEST(MemoryEstimateTest, RunsTooSmallToMeasureTeachNothingAboutLargerOnes) {
+TEST(MemoryEstimateTest, RunsTooSmallToMeasureDoNotInflateLargeEstimates) {
   MemoryEstimate memory;
   ObserveTwice(&memory, 100, 64 << 10);
   EXPECT_LT(memory.Of(3 * kMiB), 64 * kMiB);
 }
 
-TEST(MemoryEstimateTest, SmallRunsTeachTheMemoryOfAHugeRun) {
+TEST(MemoryEstimateTest, MemoryOfAHugeRunIsExtrapolatedFromSmallRuns) {
   MemoryEstimate memory;
   for (const int64_t rows : {20, 100, 1000})
     ObserveTwice(&memory, 64 * rows, 100'000 + 3000 * rows);
   EXPECT_NEAR(static_cast<double>(memory.Of(64 << 20)), 3000.0 * (1 << 20), 1e8);
 }
 
-TEST(MemoryEstimateTest, SmallRunsDoNotTeachThatAHugeOneIsCheap) {
+TEST(MemoryEstimateTest, CheapSmallRunsDoNotMakeAHugeRunCheap) {
   MemoryEstimate memory;
   for (const int64_t rows : {20, 100, 1000}) ObserveTwice(&memory, 640 * rows, 1'000'000 + rows);
   EXPECT_LT(memory.Of(640 * 16'000), 16 * kMiB) << "near enough to those that ran";
@@ -150,7 +150,7 @@ TEST(MemoryEstimateTest, TheEstimateIsAnUpperBound) {
   EXPECT_LT(memory.Of(10'000), 3000);
 }
 
-TEST(MemoryEstimateTest, OneOutlierChangesNothing) {
+TEST(MemoryEstimateTest, OneOutlierDoesNotChangeEstimates) {
   for (const int64_t rows : {1, 20, 100, 500, 5000}) {
     MemoryEstimate memory;
     Learnt(&memory)->Observe(kRowBytes * rows, int64_t{1} << 40);
@@ -205,14 +205,14 @@ TEST(RunBudgetTest, RunningRequestsShareTheMemory) {
   EXPECT_EQ(memory.Reserve(100, &again), Answer::kYes);
 }
 
-TEST(RunBudgetTest, ARunBeyondTheLimitDoesNotWait) {
+TEST(RunBudgetTest, ARunBeyondTheLimitIsRefusedWithoutWaiting) {
   RunBudget memory({/*max_bytes=*/100});
   RunBudget::Share share;
   EXPECT_EQ(memory.Reserve(101, &share), Answer::kNever);
   EXPECT_TRUE(memory.MayRun(101));  // refused without waiting
 }
 
-TEST(RunBudgetTest, ALargeRunNeedsMemoryBesideTheReservedMemory) {
+TEST(RunBudgetTest, ALargeRunNeedsAvailableMemoryBeyondReservations) {
   constexpr int64_t kMiB = 1 << 20;
   RunBudget memory({/*max_bytes=*/1000 * kMiB, [] { return 300 * kMiB; }});
   RunBudget::Share first, second, small;
@@ -227,7 +227,7 @@ constexpr CostEstimate::Line kUnknown{0, 0};
 // 0.4 ms and 0.01 ms per row: 1,000 rows take 10.4 ms.
 constexpr CostEstimate::Line kWide{0.4e6, 0.01e6};
 
-TEST(SliceSizeTest, RowsPerSliceFollowIdleWorkersShortRequestsAndCost) {
+TEST(SliceSizeTest, RowsPerSliceDependOnIdleWorkersShortRequestsAndCost) {
   const struct {
     const char* name;
     int64_t rows;

@@ -38,7 +38,7 @@ TEST_F(LongRequestsTest, TheLastWorkerStaysFreeForTenTimesTheRunsLength) {
   EXPECT_TRUE(requests.MayTakeLastWorker(milliseconds(0)));
 }
 
-TEST_F(LongRequestsTest, ASliceMayTakeAnyTimeUntilShortRequestsRun) {
+TEST_F(LongRequestsTest, SlicesAreUnlimitedUnlessShortRequestsRun) {
   ShortRequests requests = MakeShort(false);
   EXPECT_EQ(requests.LongestSlice(seconds(1)), Clock::duration::max());
   requests.Note();

@@ -46,7 +46,7 @@ namespace {
 
 using Time = RequestQueue::Time;
 
-// The number of waiting jobs that a worker examines as companions.
+// The most waiting jobs that a worker examines as companions.
 constexpr int kMaxLooks = 256;
 
 // Limit for a joined run, as a multiple of the time that its first request would take alone.

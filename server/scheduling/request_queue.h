@@ -55,7 +55,7 @@ const char* DropReasonName(DropReason reason);
 Status DropStatus(DropReason reason);
 
 // The number for Job::client(): the same for all requests of a caller; 0 without a name. `name` is
-// what the client claims; one that is not short printable ASCII counts as none.
+// what the client claims; it is ignored unless it is short printable ASCII.
 uint64_t ClientOf(std::string_view name);
 
 class Job;
@@ -68,7 +68,7 @@ struct RunNeeds {
 
 // What the queue knows about a job. A job with a default profile runs alone, in order of arrival.
 struct JobProfile {
-  // Larger numbers of rows count as this many.
+  // Row counts are capped at this.
   static constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
 
   RequestClass* request_class = nullptr;  // outlives the job; may be null
@@ -125,7 +125,8 @@ struct Waiting {
   bool is_slice = false;
 };
 
-// Keeps jobs ordered both by effective arrival and by age. Long jobs count as older than they are.
+// Keeps a client's jobs ordered both by effective arrival and by age. Long jobs count as older than
+// they are.
 class ClientLine {
  public:
   using Time = Clock::time_point;
@@ -160,8 +161,8 @@ class ClientLine {
     if (turn_ == Time::min()) return first().as_if;
     return std::max(first().as_if, turn_ + Handicap(first().profile.cost));
   }
-  // When a job of the client was last dequeued; Time::min() if none was since the line was last
-  // empty.
+  // When a job of the client was last dequeued; Time::min() if none has been since the line was
+  // last empty.
   Time turn() const { return turn_; }
   void NoteTurn(Time now) { turn_ = now; }
 
@@ -220,8 +221,8 @@ class RequestQueue {
   std::vector<Job*> TakeExpired(Time now);
   std::vector<Job*> TakeAll();
 
-  // When Take() will find a job: at most `now` if there is one now, Time::max() if nothing waits or
-  // all waiting jobs lack resources.
+  // When Take() will find a job: no later than `now` if one is ready, Time::max() if nothing waits
+  // or all waiting jobs lack resources.
   Time ReadyAt(Time now) const;
 
   // The effective arrival of the first job in line; Time::max() if there is none.

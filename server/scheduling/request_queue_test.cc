@@ -112,7 +112,7 @@ TEST_F(RequestQueueTest, SlicesTakeThePlaceOfTheirRequestAndLetShortRequestsPass
   EXPECT_EQ(queue_.requests(), 0);
 }
 
-TEST_F(RequestQueueTest, SlicesFindRoomInAFullQueue) {
+TEST_F(RequestQueueTest, AFullQueueAcceptsSlices) {
   RequestQueue queue(/*max_requests=*/1);
   EXPECT_FALSE(queue.Add(Make("a"), {}, At(0)).has_value());
   queue.AddSlices({Make("slice")}, /*client=*/1, At(0), milliseconds(10));
@@ -120,7 +120,7 @@ TEST_F(RequestQueueTest, SlicesFindRoomInAFullQueue) {
   EXPECT_EQ(queue.requests(), 1);
 }
 
-TEST_F(RequestQueueTest, TheNewestRunsFirstIfTheOldestHasLessTimeThanItHasWaited) {
+TEST_F(RequestQueueTest, TheNewestRunsFirstIfTheOldestHasWaitedTooLong) {
   Add("old", {/*at=*/0, nullptr, 0, milliseconds(0), 1, /*due=*/50});
   Add("newer", {/*at=*/26, nullptr, 0, milliseconds(0), 1, /*due=*/76});
   Add("newest", {/*at=*/26, nullptr, 0, milliseconds(0), 1, /*due=*/76});
@@ -134,7 +134,7 @@ TEST_F(RequestQueueTest, ALongRequestCountsAsOlderWhenTheNewestRunsFirst) {
   EXPECT_EQ(Take(26), "short");
 }
 
-TEST_F(RequestQueueTest, NoEstimateMakesARequestWaitForOneThatArrivesASecondLater) {
+TEST_F(RequestQueueTest, NoRequestWaitsForOneThatArrivesASecondLater) {
   Add("hours", {/*at=*/0, nullptr, 0, std::chrono::hours(2)});
   Add("short", {/*at=*/900, nullptr, 0, milliseconds(1)});
   Add("short, but later", {/*at=*/1100, nullptr, 0, milliseconds(1)});
@@ -166,7 +166,7 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
   EXPECT_EQ(Take(now), "");
 }
 
-TEST_F(RequestQueueTest, AClientWithOneRequestDoesNotWaitForAllOfAnotherClient) {
+TEST_F(RequestQueueTest, AClientWithOneRequestDoesNotWaitForAllRequestsOfAnother) {
   const auto of_client = [](int at, uint64_t client) {
     return Request{at, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
   };
@@ -189,7 +189,7 @@ TEST_F(RequestQueueTest, BusyClientsTakeTurns) {
   EXPECT_EQ(taken["b"], 10);
 }
 
-TEST_F(RequestQueueTest, AClientOfLongRequestsWaitsNoLongerThanOneLongRequest) {
+TEST_F(RequestQueueTest, ALongRequestAgesFromItsClientsLastTurn) {
   Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
   Add("long", {/*at=*/0, nullptr, 1000, milliseconds(10), 1, /*due=*/0, 1});
   EXPECT_EQ(Take(0), "long");
@@ -206,7 +206,7 @@ TEST_F(RequestQueueTest, SlicesTakeTurnsWithOtherClients) {
   EXPECT_THAT(TakeAll(60'002), ElementsAre("short", "2"));
 }
 
-TEST_F(RequestQueueTest, ClientsTakeTurnsAlsoIfTheNewestRunFirst) {
+TEST_F(RequestQueueTest, ClientsTakeTurnsEvenIfTheNewestRunsFirst) {
   const auto of_client = [](int at, uint64_t client) {
     return Request{at, nullptr, 0, milliseconds(0), 1, /*due=*/at + 50, client};
   };
@@ -238,7 +238,7 @@ TEST_F(RequestQueueTest, RequestsOfOneClassAndGroupRunTogether) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "other class", "other group", "unknown"));
 }
 
-TEST_F(RequestQueueTest, RequestsWithoutAGroupOrAPermissionRunAlone) {
+TEST_F(RequestQueueTest, RequestsWithoutAGroupOrWithJoiningOffRunAlone) {
   for (const char* name : {"a", "b"})
     Add(name, {0, NewClass({}), 20, milliseconds(0), /*group=*/0});
   EXPECT_THAT(TakeAll(1), ElementsAre("a", "b"));
@@ -261,7 +261,7 @@ TEST_F(RequestQueueTest, AJoinedRunKeepsToMaxRows) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "too large", "c"));
 }
 
-TEST_F(RequestQueueTest, AJoinedRunKeepsToMaxTimeAfterSavings) {
+TEST_F(RequestQueueTest, AJoinedRunKeepsToMaxTimeGivenLearnedSavings) {
   BatchLimits limits;
   limits.max_time = milliseconds(9);
   RequestClass* const of = NewClass(limits);
@@ -290,7 +290,7 @@ TEST_F(RequestQueueTest, RequestsRunTogetherOnlyUpToTheSizeThatPays) {
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b", "c + d"));
 }
 
-TEST_F(RequestQueueTest, EverySixteenthRunIsOfOneRequest) {
+TEST_F(RequestQueueTest, EverySixteenthRunHasOneRequest) {
   RequestClass* const of = NewClass({});
   int alone = 0;
   for (int run = 0; run < 64; ++run) {
@@ -302,7 +302,7 @@ TEST_F(RequestQueueTest, EverySixteenthRunIsOfOneRequest) {
   EXPECT_EQ(alone, 4);
 }
 
-TEST_F(RequestQueueTest, AJoinedRunMayTakeFourTimesItsFirstRequest) {
+TEST_F(RequestQueueTest, AJoinedRunMayTakeFourTimesAsLongAsItsFirstRequest) {
   RequestClass* const of = NewClass({});
   for (const char* name : {"a", "b", "c", "d", "e"}) Add(name, {0, of, 20, milliseconds(50)});
   EXPECT_THAT(TakeAll(1), ElementsAre("a + b + c + d", "e"));
@@ -324,7 +324,7 @@ TEST_F(RequestQueueTest, ADequeuedRequestFindsCompanions) {
   const JobProfile leader{of, /*group=*/1, /*rows=*/20};
   std::vector<Taken> companions;
   queue_.TakeCompanions(leader, At(1), /*takers=*/2, &companions);
-  ASSERT_EQ(companions.size(), 1);  // half of four waiting jobs
+  ASSERT_EQ(companions.size(), 1);  // half of four jobs, less the leader
   EXPECT_EQ(NameOf(companions.front().job), "a");
   EXPECT_EQ(companions.front().waited, milliseconds(1));
   queue_.TakeCompanions({}, At(1), /*takers=*/1, &companions);
@@ -436,7 +436,7 @@ TEST_F(RequestQueueTest, EachJobIsDequeuedOnce) {
   EXPECT_EQ(queue_.requests(), 0);
 }
 
-TEST(ClientOfTest, RequestsOfACallerAreOneClients) {
+TEST(ClientOfTest, RequestsOfOneCallerHaveOneClientNumber) {
   EXPECT_EQ(ClientOf("batch"), ClientOf("batch"));
   EXPECT_NE(ClientOf("batch"), ClientOf("feed"));
   EXPECT_NE(ClientOf("batch"), 0);

@@ -280,8 +280,8 @@ void IdleWorkers::Wait(std::unique_lock<std::mutex>* lock, Clock::duration wait)
     const bool has_job = std::exchange(events_come_here, {}).has_job;
     lock->lock();
     --num_waiting_;
-    // Several Wake() calls may count as one. So the woken worker answers for all of them, and wakes
-    // others if more jobs remain.
+    // Several Wake() calls may count as one. So the woken worker accounts for all of them, and
+    // wakes others if more jobs remain.
     num_called_ = woken ? 0 : std::max(0, num_called_ - (has_job ? 1 : 0));
     NoteCount();
   };

@@ -71,7 +71,7 @@ class IdleWorkers {
  private:
   void NoteCount();
 
-  const std::unique_ptr<EventSource> only_jobs_;  // without other events
+  const std::unique_ptr<EventSource> only_jobs_;  // set if there are no other events
   EventSource* const events_;
   std::atomic<int> count_{0};
   int num_waiting_ = 0;  // number of workers in Poll()
@@ -163,7 +163,7 @@ class WorkerPool {
   void NoteQueued();
   // The number of workers that are idle or about to take a job.
   int FreeWorkers() const { return options_.num_workers - num_running_; }
-  // Drops cancelled jobs and those whose deadline has passed.
+  // Drops cancelled and expired jobs.
   void DropEnded(std::vector<Taken>* taken);
   void RunTaken(Taken next, std::vector<Taken>* companions);
   void Drop(Job* job, DropReason reason);
@@ -171,7 +171,7 @@ class WorkerPool {
 
   const Options options_;
   RunBudget memory_;
-  // Long runs that cannot be split, so that one worker stays free while short requests arrive.
+  // Limits long runs that cannot be split: one worker stays free while short requests arrive.
   RunBudget long_runs_;
   ShortRequests short_requests_;
   mutable std::mutex mutex_;

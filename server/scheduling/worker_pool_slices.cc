@@ -1,5 +1,5 @@
-// The WorkerPool methods that reserve resources for runs, and that queue jobs which were dequeued
-// before: slices, and jobs waiting for resources or for others.
+// The WorkerPool methods that reserve resources for runs, and those that queue jobs again: slices,
+// and jobs that wait for resources or for other jobs.
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {

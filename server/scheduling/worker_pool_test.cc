@@ -29,7 +29,7 @@ using testing::AnyOf;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// Collects the outcomes of jobs, in order: "ran a", "dropped b 1".
+// Collects the outcomes of jobs, in order: "ran a", "dropped b: queue_full".
 class Journal {
  public:
   void Write(std::string line) {
@@ -196,7 +196,7 @@ TEST_F(WorkerPoolTest, ShutdownDropsWaitingRequestsAndAwaitsRunningOnes) {
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("dropped waiting: shutdown"));
 }
 
-// Reports its companions; sets its profile only in Describe().
+// Writes its companions to the journal; sets its profile only in Describe().
 class SignatureJob : public NamedJob {
  public:
   SignatureJob(std::string name, RequestClass* of, Journal* journal)
@@ -448,14 +448,14 @@ TEST_F(WorkerPoolTest, WaitingLongRequestsAreDroppedOnExpiryAndAtShutdown) {
   EXPECT_EQ(journal_.WaitFor(3).back(), "dropped waits: shutdown");
 }
 
-TEST_F(WorkerPoolTest, ABatchThatStaysAloneRunsAfterItsTimeout) {
+TEST_F(WorkerPoolTest, ABatchOfOneRunsAfterItsTimeout) {
   StartWithFillingBatches();
   BatchLimits limits;
   limits.timeout = milliseconds(5);
   RequestClass of(limits);
   pool_->Submit(new SignatureJob("alone", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran alone"));
-  while (pool_->idle_workers() != 1) std::this_thread::yield();  // it was not left counted as idle
+  while (pool_->idle_workers() != 1) std::this_thread::yield();  // it counts as idle again, once
 }
 
 // An event source whose events a test triggers. Each is handled by one of the waiting threads.

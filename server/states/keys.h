@@ -108,8 +108,8 @@ class RowKeys {
   // Adds a column that all rows share, whatever its shape.
   void AddShared(const Column& column);
 
-  // Adds a column whose first dimension is the rows. Returns INVALID_ARGUMENT as CopyValues() and
-  // VisitStrings() do. REQUIRES that CheckValues(column, elements) was OK.
+  // Adds a column whose first dimension is the rows. Returns the errors of CopyValues() and
+  // VisitStrings(). REQUIRES that CheckValues(column, elements) was OK.
   //
   // If not null, `lengths` gives each row's number of real entries in the second dimension; the
   // rest is padding, which does not affect the key. REQUIRES a second dimension, and lengths no
@@ -119,7 +119,7 @@ class RowKeys {
   // The keys, in the order of the rows.
   void Finish(std::vector<Key>* keys);
 
-  // The memory that it keeps for its next use.
+  // The memory kept for the next use, in bytes.
   size_t MemoryBytes() const { return header_.capacity() + arena_.capacity() + block_.capacity(); }
 
   // The elements of a row in the `index`th column passed to AddRows(). Strings are in the
