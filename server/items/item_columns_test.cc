@@ -40,7 +40,7 @@ class ItemColumnsTest : public testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(ItemColumnsTest, FixedLengths) {
+TEST_F(ItemColumnsTest, FixedLengthFeaturesBecomeColumns) {
   EXPECT_THAT(request_.Find("price")->dims, ElementsAre(4));
   EXPECT_THAT(Numbers<float>("price"), ElementsAre(2.25, 3.25, 4.25, 0.5));
   EXPECT_THAT(request_.Find("size")->dims, ElementsAre(4, 2));
@@ -55,7 +55,7 @@ TEST_F(ItemColumnsTest, ListsArePaddedToTheLongest) {
   EXPECT_EQ(request_.Find("steps/length"), nullptr);
 }
 
-TEST_F(ItemColumnsTest, Strings) {
+TEST_F(ItemColumnsTest, StringListsArePaddedWithEmptyStrings) {
   EXPECT_THAT(StringsOf(*request_.Find("name")), ElementsAre("item 2", "item 3", "item 4", "?"));
   EXPECT_THAT(StringsOf(*request_.Find("words")),
               ElementsAre("w0", "w1", "", "", "w0", "", "", ""));
@@ -76,7 +76,7 @@ TEST_F(ItemColumnsTest, ListsOfStringsArePaddedWithTheirDefault) {
   EXPECT_THAT(StringsOf(*request.Find("words")), ElementsAre("w0", "w1", "-", "-"));
 }
 
-TEST_F(ItemColumnsTest, SomeRows) {
+TEST_F(ItemColumnsTest, SelectedRowsAreReadInOrder) {
   const std::vector<int64_t> rows = {2, 0};
   const Span<int64_t> places = rows;
   std::vector<int64_t> tags(4);
@@ -90,7 +90,7 @@ TEST_F(ItemColumnsTest, SomeRows) {
   EXPECT_THAT(names.texts, ElementsAre("item 4", "item 2"));
 }
 
-TEST_F(ItemColumnsTest, AllColumnsAreOfTheSameRows) {
+TEST_F(ItemColumnsTest, AllColumnsShareTheirRows) {
   const StoredRows& rows = request_.Find("price")->values.stored->rows();
   EXPECT_THAT(std::vector<uint32_t>(rows.numbers.begin(), rows.numbers.end()),
               ElementsAre(2, 3, 4, 0));
@@ -124,7 +124,7 @@ Status Check(const std::string& record, const TestFile& file) {
   return CheckFeatures(ReadModelFeatures(json), "item", read->features());
 }
 
-TEST(ModelFeaturesTest, MustBeThoseOfTheTable) {
+TEST(ModelFeaturesTest, FeaturesMustEqualTheTables) {
   const TestFile file = MakeTestTable({1});
   const std::string features = file.metadata.at("features");
   const Status same = Check(RecordOf(features), file);

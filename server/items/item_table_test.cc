@@ -61,7 +61,7 @@ TEST(ItemTableTest, FindsTextKeys) {
   EXPECT_THAT(numbers, ElementsAre(2, 1, ItemTable::kUnknown));
 }
 
-TEST(ItemTableTest, AnUnknownKeyHasTheDefaultsOfFeaturesThatHaveOne) {
+TEST(ItemTableTest, UnknownKeysGetDefaultsOfFeaturesThatHaveOne) {
   TestFile file = MakeTestTable({1});
   EXPECT_EQ(NameAt(*TableOf(file), ItemTable::kUnknown), "?");
   EXPECT_EQ(TableOf(file)->without_default(), "");
@@ -86,7 +86,7 @@ TEST(ItemTableTest, DeltasReplaceAddAndDelete) {
   EXPECT_THAT(Find(*before, {1, 2, 3, 4}), ElementsAre(1, 2, 3, 0));
 }
 
-TEST(ItemTableTest, RefusesADeltaWithAnotherKeyOrDomain) {
+TEST(ItemTableTest, RefusesADeltaWithADifferentKeyOrDomain) {
   auto table = TableOf(MakeTestTable({1}));
   for (const char* const entry : {"key", "model_domain"}) {
     TestFile delta = MakeTestDelta(table->header().checksum, 1, {2}, {});

@@ -69,7 +69,7 @@ TEST_F(ItemTablesTest, TheHighestVersionServes) {
   EXPECT_TRUE(source_.stats().status.ok());
 }
 
-TEST_F(ItemTablesTest, DeltasAreAppliedInOrderAndWithoutALoad) {
+TEST_F(ItemTablesTest, DeltasAreAppliedInOrderWithoutReloadingTheTable) {
   const TestFile table = MakeTestTable({1, 2});
   Write("1/table.safetensors", table);
   source_.Poll();
@@ -84,7 +84,7 @@ TEST_F(ItemTablesTest, DeltasAreAppliedInOrderAndWithoutALoad) {
   EXPECT_THAT(Find(source_, {1, 2, 4, 5}), ElementsAre(0, 2, 3, 4));
 }
 
-TEST_F(ItemTablesTest, ANewVersionComesWithItsDeltas) {
+TEST_F(ItemTablesTest, ANewVersionIsPublishedWithItsDeltas) {
   const TestFile table = MakeTestTable({1});
   Write("1/table.safetensors", table);
   source_.Poll();
@@ -96,7 +96,7 @@ TEST_F(ItemTablesTest, ANewVersionComesWithItsDeltas) {
   EXPECT_THAT(Find(source_, {1, 7}), ElementsAre(1, 2));
 }
 
-TEST_F(ItemTablesTest, TheOldTableServesWhereTheNewOneIsMalformed) {
+TEST_F(ItemTablesTest, TheOldTableServesIfTheNewOneIsMalformed) {
   Write("1/table.safetensors", MakeTestTable({1}));
   source_.Poll();
   fs::create_directories(base_ + "/2");
@@ -110,7 +110,7 @@ TEST_F(ItemTablesTest, TheOldTableServesWhereTheNewOneIsMalformed) {
   EXPECT_TRUE(source_.stats().status.ok());
 }
 
-TEST_F(ItemTablesTest, AMalformedDeltaStopsThoseBehindIt) {
+TEST_F(ItemTablesTest, AMalformedDeltaBlocksLaterDeltas) {
   Write("1/table.safetensors", MakeTestTable({1}));
   source_.Poll();
   const std::string checksum = source_.table()->header().checksum;
@@ -126,7 +126,7 @@ TEST_F(ItemTablesTest, AMalformedDeltaStopsThoseBehindIt) {
   EXPECT_THAT(Find(source_, {1, 2, 3}), ElementsAre(1, 2, 3));
 }
 
-TEST_F(ItemTablesTest, RefusesDeltasOfAnotherTableAndOutOfOrder) {
+TEST_F(ItemTablesTest, RefusesDeltasOfAnotherTableOrOutOfOrder) {
   Write("1/table.safetensors", MakeTestTable({1}));
   Write("1/delta-000001.safetensors", MakeTestDelta("0123", 1, {2}, {}));
   source_.Poll();
@@ -143,7 +143,7 @@ TEST_F(ItemTablesTest, RefusesDeltasOfAnotherTableAndOutOfOrder) {
   EXPECT_EQ(source_.table()->deltas(), 0);
 }
 
-TEST_F(ItemTablesTest, AFolderThatIsReplacedIsLoadedAgain) {
+TEST_F(ItemTablesTest, AReplacedTableIsLoadedAgain) {
   Write("1/table.safetensors", MakeTestTable({1}));
   source_.Poll();
   const uint64_t number = source_.table()->number();
@@ -153,7 +153,7 @@ TEST_F(ItemTablesTest, AFolderThatIsReplacedIsLoadedAgain) {
   EXPECT_THAT(Find(source_, {1, 2}), ElementsAre(1, 2));
 }
 
-TEST_F(ItemTablesTest, AFolderThatIsReplacedWhileItIsLoadedIsOneOrTheOther) {
+TEST_F(ItemTablesTest, AFolderReplacedDuringALoadYieldsOneTableOrTheOther) {
   const std::vector<TestFile> files = {MakeTestTable({1, 2}), MakeTestTable({3})};
   Write("1/table.safetensors", files[0]);
   source_.Poll();
@@ -195,7 +195,7 @@ TEST_F(ItemTablesTest, APipeInPlaceOfATableOrADeltaIsRefusedByName) {
   }
 }
 
-TEST_F(ItemTablesTest, AllArePolledAtOnceWhereThatIsAskedFor) {
+TEST_F(ItemTablesTest, PollNowPollsAllTables) {
   ItemTableConfig config = source_.config();
   config.poll_wait = std::chrono::hours(1);
   ItemTables tables({config});
@@ -218,7 +218,7 @@ TEST_F(ItemTablesTest, ARemovedTableServesUntilThereIsAnother) {
 
 TEST_F(ItemTablesTest, ATableOfAnotherKeyIsRefusedBeforeItsDataIsRead) {
   TestFile table = MakeTestTable({1});
-  table.metadata["checksum"] = "0";  // wrong, which shows only once the data is read
+  table.metadata["checksum"] = "0";  // wrong, but checked only once the data has been read
   table.metadata["key"] = "movie_id";
   Write("1/table.safetensors", table);
   source_.Poll();
@@ -239,7 +239,7 @@ TEST_F(ItemTablesTest, AReadEndsWhenTheServerStops) {
   EXPECT_NE(source.table(), nullptr) << "the file was not at fault";
 }
 
-TEST_F(ItemTablesTest, FindsThoseOfAModel) {
+TEST_F(ItemTablesTest, FindsTheTablesOfAModel) {
   Write("1/table.safetensors", MakeTestTable({1}));
   ItemTableConfig other = ConfigOf(base_);
   other.model = "other";

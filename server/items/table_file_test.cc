@@ -47,13 +47,13 @@ TEST(TableFileTest, ReadsTextKeys) {
   EXPECT_EQ(file->keys()[1].size(), 1 << 20);
 }
 
-TEST(TableFileTest, HashesAsTheBuilderDoes) {
+TEST(TableFileTest, HashesAgreeWithTheBuilder) {
   const int64_t number = 42;
   EXPECT_EQ(HashOf({reinterpret_cast<const char*>(&number), sizeof(number)}), 0xd5a6f8c838df27c8);
   EXPECT_EQ(HashOf("a"), 0xe6c632b61e964e1f);
 }
 
-TEST(TableFileTest, RefusesAnEntryOfTheHeaderThatDoesNotFit) {
+TEST(TableFileTest, RefusesInvalidHeaderEntries) {
   const struct {
     const char* entry;
     const char* value;
@@ -71,7 +71,7 @@ TEST(TableFileTest, RefusesAnEntryOfTheHeaderThatDoesNotFit) {
   }
 }
 
-TEST(TableFileTest, RefusesAKeyThatComesTwiceAndNamesALongOneInShort) {
+TEST(TableFileTest, RefusesRepeatedKeysAndAbbreviatesLongOnes) {
   ExpectWrong(MakeTestTable({1, 2, 1}), "key 1 appears twice, in rows 0 and 2");
   TestFile table = MakeTestTable({1, 2});
   const std::string key(1 << 20, 'b');
@@ -86,7 +86,7 @@ TEST(TableFileTest, RefusesAnotherByteOrder) {
   EXPECT_THAT(ReadTestFile(bytes, &file).message, HasSubstr("little-endian?"));
 }
 
-TEST(TableFileTest, RefusesAHeaderThatIsLargeForTheDataOrAtAll) {
+TEST(TableFileTest, RefusesHeadersThatAreTooLarge) {
   const auto with_header = [](size_t header, size_t data) {
     std::string bytes(sizeof(uint64_t) + header + data, ' ');
     std::memcpy(bytes.data(), &header, sizeof(header));
@@ -102,7 +102,7 @@ TEST(TableFileTest, RefusesAHeaderThatIsLargeForTheDataOrAtAll) {
   EXPECT_THAT(ReadTestFile(deep, &file).message, HasSubstr("not a JSON object"));
 }
 
-TEST(TableFileTest, RefusesTensorsThatDoNotFit) {
+TEST(TableFileTest, RefusesInvalidTensors) {
   const struct {
     const char* tensor;
     tables::TestTensor value;
@@ -131,7 +131,7 @@ TEST(TableFileTest, RefusesTensorsThatDoNotFit) {
   ExpectWrong(table, "no tensor \"column/price\"");
 }
 
-TEST(TableFileTest, NoTruncatedFileIsRead) {
+TEST(TableFileTest, RefusesTruncatedFiles) {
   const std::string bytes = MakeTestTable({5, 3, 1}).Bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {
     std::shared_ptr<const TableFile> file;
@@ -139,7 +139,7 @@ TEST(TableFileTest, NoTruncatedFileIsRead) {
   }
 }
 
-TEST(TableFileTest, AFlippedBitIsFoundOrChangesNoValue) {
+TEST(TableFileTest, FlippedBitsInTheDataAreDetected) {
   const std::string bytes = MakeTestTable({5, 3, 1}).Bytes();
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof(header));

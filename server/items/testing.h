@@ -16,7 +16,7 @@ using tables::TensorOf;
 using tables::WriteTestFile;
 
 struct TestFile : tables::TestFile {
-  // Adds the keys and their index.
+  // Sets the number of rows and the index of the keys.
   void SetKeys(const std::vector<std::string>& keys, int bits) {
     std::vector<std::vector<uint32_t>> buckets(size_t{1} << bits);
     for (size_t row = 0; row < keys.size(); ++row) {

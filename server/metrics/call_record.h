@@ -122,7 +122,7 @@ inline constexpr CallMetric kCallMetrics[] = {
 
 inline constexpr size_t kNumCallMetrics = std::size(kCallMetrics);
 
-// The index of the metric with this name. Does not compile if there is none.
+// The index of the metric with this name. Does not compile for an unknown name.
 constexpr size_t CallMetricIndex(std::string_view name) {
   size_t index = 0;
   while (std::string_view(kCallMetrics[index].name) != name) ++index;

@@ -47,7 +47,7 @@ std::string RequestsText(const Metrics& metrics) {
   return writer.text();
 }
 
-TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
+TEST(MetricsTest, EachModelSignatureApiAndEntrypointHasItsOwnSeries) {
   Metrics metrics;
   metrics.Record(Answered("b", "late"));
   metrics.Record(Answered("a", "late"));
@@ -65,7 +65,7 @@ TEST(MetricsTest, EveryModelSignatureApiAndEntrypointIsASeries) {
   EXPECT_EQ(all[3].labels.model_name, "b");
 }
 
-TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
+TEST(MetricsTest, RequestsOfAllThreadsAreCounted) {
   Metrics metrics;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -79,7 +79,7 @@ TEST(MetricsTest, NoRequestOfAnyThreadIsLost) {
   for (const RequestSeries& series : all) EXPECT_EQ(series.answered[0], 4'000);
 }
 
-TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
+TEST(ExpositionTest, TensorFlowServingsMetricsSumOverSignatures) {
   Metrics metrics;
   metrics.Record(Answered("a", "late"));
   metrics.Record(Answered("a", "columnar"));
@@ -97,7 +97,7 @@ TEST(ExpositionTest, TensorFlowServingsMetricsAddUpTheSignatures) {
   }
 }
 
-TEST(BucketsTest, LatencyBoundsAreThoseOfTensorFlowServing) {
+TEST(BucketsTest, LatencyBoundsEqualTensorFlowServings) {
   const std::vector<double>& bounds = LatencyBuckets().published;
   ASSERT_EQ(bounds.size(), 33u);
   EXPECT_DOUBLE_EQ(bounds[0], 10);
@@ -106,14 +106,14 @@ TEST(BucketsTest, LatencyBoundsAreThoseOfTensorFlowServing) {
   EXPECT_NEAR(bounds[32], 1.4748e9, 1e6);  // 25 minutes
 }
 
-TEST(BucketsTest, RowAndByteBoundsAreRound) {
+TEST(BucketsTest, RowAndByteBoundsArePowersOfTwo) {
   EXPECT_THAT(RowBuckets().published,
               ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384));
   EXPECT_THAT(ByteBuckets().published, ElementsAre(256, 1024, 4096, 16384, 65536, 262144, 1048576,
                                                    4194304, 16777216, 67108864));
 }
 
-TEST(HistogramTest, ABoundBelongsToItsBucket) {
+TEST(HistogramTest, BucketsIncludeTheirUpperBound) {
   Histogram histogram(LatencyBuckets());
   histogram.Observe(18'000);
   histogram.Observe(18'001);
@@ -134,7 +134,7 @@ TEST(HistogramTest, ValuesOverTheLastBoundAreCounted) {
   EXPECT_EQ(snapshot.sum, 16384 + 16385 + (int64_t{1} << 50));
 }
 
-TEST(HistogramSnapshotTest, AddsToAnEmptyOneAndToAnother) {
+TEST(HistogramSnapshotTest, AddsToEmptyAndFilledSnapshots) {
   Histogram histogram(RowBuckets());
   histogram.Observe(3);
   HistogramSnapshot sum;
@@ -157,7 +157,7 @@ TEST(TextWriterTest, AMetricHasHelpAndTypeAboveItsSamples) {
             "answers_total{kind=\"late\",model=\"a\"} 0.25\n");
 }
 
-TEST(TextWriterTest, LabelValuesAreEscapedUtf8AndABigNumberKeepsItsDigits) {
+TEST(TextWriterTest, LabelValuesAreEscapedUtf8AndLargeNumbersKeepTheirDigits) {
   TextWriter writer;
   writer.Metric("m", MetricType::kGauge, "h");
   writer.Sample({{"path", "a\\b\"c\nd"}}, int64_t{1});
@@ -200,7 +200,7 @@ double ValueOf(const std::string& name) {
   return std::stod(writer.text().substr(at + line.size()));
 }
 
-TEST(ProcessTest, TellsOfThisProcess) {
+TEST(ProcessTest, MetricsDescribeThisProcess) {
   EXPECT_GT(ValueOf("process_cpu_seconds_total"), 0);
   EXPECT_GT(ValueOf("process_resident_memory_bytes"), 1 << 20);
   EXPECT_LT(ValueOf("process_resident_memory_bytes"), 1ll << 32);

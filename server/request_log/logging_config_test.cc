@@ -42,13 +42,13 @@ TEST_F(LoggingConfigTest, ReadsRateAndPrefix) {
   }
 }
 
-TEST_F(LoggingConfigTest, ThatLogsNothingNeedsNoCollector) {
+TEST_F(LoggingConfigTest, ARateOfZeroNeedsNoCollector) {
   EXPECT_TRUE(Check("").ok());
   EXPECT_TRUE(Check(R"(log_collector_config { type: "other" })").ok());
   EXPECT_EQ(config_.sampling_rate, 0);
 }
 
-TEST_F(LoggingConfigTest, RefusesWhatCannotBeDone) {
+TEST_F(LoggingConfigTest, RefusesInvalidRatesCollectorsAndPrefixes) {
   const std::string all = "sampling_config { sampling_rate: 1 } ";
   const std::string prefix = R"(log_collector_config { filename_prefix: "/a" } )";
   const std::pair<std::string, const char*> kCases[] = {
@@ -67,7 +67,7 @@ TEST_F(LoggingConfigTest, RefusesWhatCannotBeDone) {
   }
 }
 
-TEST_F(LoggingConfigTest, APrefixHasNoControlCharactersAndLeadsNowhereElse) {
+TEST_F(LoggingConfigTest, RefusesPrefixesWithControlCharactersOrDotDot) {
   using std::string_literals::operator""s;
   for (const LogPlaces& places : {LogPlaces{"", true}, LogPlaces{"/logs", false}}) {
     places_ = places;
@@ -81,7 +81,7 @@ TEST_F(LoggingConfigTest, APrefixHasNoControlCharactersAndLeadsNowhereElse) {
   }
 }
 
-TEST_F(LoggingConfigTest, WithADirectoryFilesGoBelowIt) {
+TEST_F(LoggingConfigTest, WithADirectoryPrefixesMustLieBelowIt) {
   for (const char* directory : {"/logs", "/logs/", "/x/../logs"}) {
     places_ = {directory, true};
     EXPECT_TRUE(CheckPrefix("/logs/a").ok());
@@ -99,7 +99,7 @@ TEST_F(LoggingConfigTest, WithADirectoryFilesGoBelowIt) {
   EXPECT_EQ(config_.filename_prefix, "/logs/a");
 }
 
-TEST_F(LoggingConfigTest, WithoutAPlaceNothingIsLogged) {
+TEST_F(LoggingConfigTest, WithoutAnAllowedPlaceLoggingIsRefused) {
   places_ = {};
   const Status status = CheckPrefix("/logs/a");
   EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);

@@ -68,7 +68,7 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 
 namespace {
 
-constexpr int kMaxNumber = 10'000;  // limit of files with the same prefix and time
+constexpr int kMaxNumber = 10'000;  // limit on files with the same prefix and time
 
 std::string TimeText() {
   const std::time_t now = std::time(nullptr);

@@ -45,8 +45,8 @@ std::string MakePredictionLog(const LoggedCall& call, double sampling_rate,
 // each written immediately.
 class LogFile {
  public:
-  // A record that would make a file larger than `max_file_bytes` starts the next file, as does one
-  // after the file was deleted or renamed. A file with one record may be larger.
+  // A new file begins when a record would make the current one larger than `max_file_bytes`, or
+  // after it was deleted or renamed. A file with one record may be larger.
   LogFile(std::string prefix, int64_t max_file_bytes);
   ~LogFile();
   LogFile(const LogFile&) = delete;
@@ -82,7 +82,7 @@ class RequestLogs {
  public:
   struct Options {
     int64_t max_file_bytes = 256 << 20;   // see LogFile
-    size_t max_waiting_bytes = 64 << 20;  // limit of records not yet written
+    size_t max_waiting_bytes = 64 << 20;  // limit on records not yet written
   };
 
   explicit RequestLogs(Options options) : options_(options) {}

@@ -30,7 +30,7 @@ PredictionLog LogOf(const LoggedCall& call) {
   return log;
 }
 
-TEST(PredictionLogTest, HoldsRequestAndResponseAndWhoAnsweredWhen) {
+TEST(PredictionLogTest, ContainsRequestResponseAndMetadata) {
   tensorflow::serving::PredictRequest request;
   request.mutable_model_spec()->set_name(std::string(300, 'm'));
   tensorflow::serving::PredictResponse response;
@@ -102,7 +102,7 @@ TEST_F(LogFileTest, RecordsAreWrittenImmediatelyToFilesNamedByPrefixTimeAndNumbe
   EXPECT_THAT(Files(), ElementsAre(MatchesRegex(pattern), MatchesRegex(pattern)));
 }
 
-TEST_F(LogFileTest, ARecordThatWouldNotFitBeginsTheNextFile) {
+TEST_F(LogFileTest, ARecordThatDoesNotFitStartsTheNextFile) {
   const std::string record(20, 'x');  // 36 bytes in the file
   LogFile log(prefix("log"), 80);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(log.Write(record).ok());
@@ -112,7 +112,7 @@ TEST_F(LogFileTest, ARecordThatWouldNotFitBeginsTheNextFile) {
   EXPECT_EQ(Records().size(), 4u);
 }
 
-TEST_F(LogFileTest, AFileThatIsDeletedOrRenamedIsFollowedByAnother) {
+TEST_F(LogFileTest, ADeletedOrRenamedFileIsReplacedByANewOne) {
   LogFile log(prefix("log"), 1000);
   EXPECT_TRUE(log.Write("one").ok());
   std::filesystem::remove(Files()[0]);
@@ -124,7 +124,7 @@ TEST_F(LogFileTest, AFileThatIsDeletedOrRenamedIsFollowedByAnother) {
   EXPECT_THAT(Records("rotated"), ElementsAre(Strings{"two"}));
 }
 
-TEST_F(LogFileTest, AFolderThatIsNotThereIsNamedAndTriedAgain) {
+TEST_F(LogFileTest, AMissingFolderIsNamedAndTriedAgain) {
   LogFile log(folder_ / "later" / "log", 1000);
   const Status status = log.Write("lost");
   EXPECT_EQ(status.code, StatusCode::kUnavailable);
@@ -147,7 +147,7 @@ Status WriteToFullDisk(LogFile* log) {
   return status;
 }
 
-TEST_F(LogFileTest, ARecordThatDoesNotFitOnTheDiskLeavesNoPartAndNoEmptyFile) {
+TEST_F(LogFileTest, AFullDiskLeavesNoPartialRecordAndNoEmptyFile) {
   LogFile log(prefix("log"), 1 << 20);
   EXPECT_FALSE(WriteToFullDisk(&log).ok());
   EXPECT_THAT(Files(), IsEmpty());
@@ -188,7 +188,7 @@ class RequestLogsTest : public LogFileTest {
   }
 };
 
-TEST_F(RequestLogsTest, NothingIsLoggedUnasked) {
+TEST_F(RequestLogsTest, NothingIsLoggedByDefaultOrAtRateZero) {
   {
     RequestLogs logs({});
     EXPECT_EQ(Send(&logs, "a", 100), 0);
@@ -199,7 +199,7 @@ TEST_F(RequestLogsTest, NothingIsLoggedUnasked) {
   EXPECT_THAT(Files(), IsEmpty());
 }
 
-TEST_F(RequestLogsTest, AModelsSampleIsWrittenByTheEndToAFileThatModelsMayShare) {
+TEST_F(RequestLogsTest, DestructionWritesAllSamplesToFilesThatModelsMayShare) {
   {
     RequestLogs logs({});
     logs.Configure({{"a", {1, prefix("a")}}, {"b", {1, prefix("bc")}}, {"c", {1, prefix("bc")}}});
@@ -212,7 +212,7 @@ TEST_F(RequestLogsTest, AModelsSampleIsWrittenByTheEndToAFileThatModelsMayShare)
   EXPECT_THAT(Logged("bc-"), ElementsAre("b", "c"));
 }
 
-TEST_F(RequestLogsTest, TheRateIsAProbability) {
+TEST_F(RequestLogsTest, SamplesAreDrawnWithTheConfiguredProbability) {
   RequestLogs logs({});
   logs.Configure({{"a", {0.25, prefix("a")}}});
   int drawn = 0;
@@ -220,7 +220,7 @@ TEST_F(RequestLogsTest, TheRateIsAProbability) {
   EXPECT_NEAR(drawn, 5000, 400);  // 6.5 standard deviations
 }
 
-TEST_F(RequestLogsTest, ANewConfigurationCountsFromNowOnInTheSameFile) {
+TEST_F(RequestLogsTest, ANewConfigurationContinuesTheSameFile) {
   {
     RequestLogs logs({});
     logs.Configure({{"a", {1, prefix("a")}}});
@@ -235,7 +235,7 @@ TEST_F(RequestLogsTest, ANewConfigurationCountsFromNowOnInTheSameFile) {
   EXPECT_EQ(Files().size(), 1u);
 }
 
-TEST_F(RequestLogsTest, RecordsThatWouldWaitForTheDiskBeyondTheLimitAreDroppedAndCounted) {
+TEST_F(RequestLogsTest, RecordsBeyondTheWaitingLimitAreDroppedAndCounted) {
   RequestLogs::Options options;
   options.max_waiting_bytes = 1000;
   RequestLogs logs(options);

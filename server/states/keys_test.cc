@@ -54,7 +54,7 @@ StoredRows RowsOf(uint64_t table, const std::vector<uint32_t>& numbers) {
   return {table, Span<uint32_t>(numbers)};
 }
 
-TEST(StoredKeysTest, FindsWhatWasInserted) {
+TEST(StoredKeysTest, FindsInsertedKeys) {
   StoredKeys stored;
   std::vector<Key> keys;
   const std::vector<uint32_t> numbers = {7, 1'000'000, 0};
@@ -80,7 +80,7 @@ TEST(StoredKeysTest, ANewTableReplacesThePreviousOne) {
   stored.Insert(RowsOf(1, numbers), {{1, 2}});
   stored.Insert(RowsOf(2, numbers), {{3, 4}});
   EXPECT_FALSE(stored.Find(RowsOf(1, numbers), &keys));
-  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // cached by an earlier request
+  stored.Insert(RowsOf(1, numbers), {{1, 2}});  // by a request that still reads table 1
   ASSERT_TRUE(stored.Find(RowsOf(2, numbers), &keys));
   EXPECT_THAT(keys, ElementsAre(Key{3, 4}));
 }
@@ -118,7 +118,7 @@ std::string MessageOf(const std::vector<std::string>& tensors) {
   return message;
 }
 
-// The keys of `rows` rows, to which `add` adds the columns.
+// The keys of `rows` rows, whose columns `add` adds.
 template <typename Add>
 std::vector<Key> KeysWith(int64_t rows, const Bytes& message, const Add& add) {
   DecodedRequest request;
@@ -149,7 +149,7 @@ std::vector<Key> KeysOf(int64_t rows, const std::vector<std::string>& tensors) {
   return first;
 }
 
-TEST(RowKeys, EqualRowsHaveEqualKeysBesideAnyOtherRows) {
+TEST(RowKeys, KeysOfEqualRowsDoNotDependOnOtherRows) {
   const auto keys = KeysOf(3, {Tensor(DT_INT64, {3}, Int64s({5, 6, 5})),
                                Tensor(DT_STRING, {3}, Strings({"a", "b", "a"})),
                                Tensor(DT_FLOAT, {3}, Floats({1, 2, 1}))});
@@ -161,7 +161,7 @@ TEST(RowKeys, EqualRowsHaveEqualKeysBesideAnyOtherRows) {
   EXPECT_EQ(alone[0], keys[0]);
 }
 
-TEST(RowKeys, DoNotDependOnTheEncoding) {
+TEST(RowKeys, KeysDoNotDependOnTheEncoding) {
   const auto typed = KeysOf(2, {Tensor(DT_INT64, {2}, Int64s({5, 6}))});
   EXPECT_EQ(KeysOf(2, {Tensor(DT_INT64, {2}, BytesField(4, Raw<int64_t>({5, 6})))}), typed);
   EXPECT_EQ(KeysOf(2, {Tensor(DT_INT64, {2}, VarintField(10, 5) + VarintField(10, 6))}), typed);
@@ -175,7 +175,7 @@ Key PaddedKey(DataType dtype, int64_t entries, const std::string& values, int64_
   })[0];
 }
 
-TEST(RowKeys, DoNotDependOnPadding) {
+TEST(RowKeys, KeysDoNotDependOnPadding) {
   const Key key = PaddedKey(DT_INT64, 2, Int64s({5, 6}), 2);
   EXPECT_EQ(PaddedKey(DT_INT64, 4, Int64s({5, 6, 0, 0}), 2), key);
   EXPECT_EQ(PaddedKey(DT_INT64, 4, Int64s({5, 6, 9, 9}), 2), key);
@@ -186,7 +186,7 @@ TEST(RowKeys, DoNotDependOnPadding) {
   EXPECT_EQ(PaddedKey(DT_INT64, 0, "", 0), PaddedKey(DT_INT64, 1, Int64s({7}), 0));
 }
 
-TEST(RowKeys, KeepThePaddedValues) {
+TEST(RowKeys, PaddedRowsRemainReadable) {
   const std::string message = MessageOf({Tensor(DT_INT64, {2, 2}, Int64s({5, 6, 7, 8}))});
   KeysWith(2, Bytes(message), [](const Column& column, RowKeys* keys) {
     const std::vector<int64_t> lengths = {1, 2};
@@ -195,7 +195,7 @@ TEST(RowKeys, KeepThePaddedValues) {
   });
 }
 
-TEST(RowKeys, RepeatTheLastValueOfAShortList) {
+TEST(RowKeys, AShortListRepeatsItsLastValue) {
   const auto keys = KeysOf(3, {Tensor(DT_STRING, {3}, Strings({"a", "b"}))});
   EXPECT_NE(keys[0], keys[1]);
   EXPECT_EQ(keys[1], keys[2]);
@@ -206,7 +206,7 @@ TEST(RowKeys, RepeatTheLastValueOfAShortList) {
   EXPECT_EQ(empty[0], KeysOf(1, {Tensor(DT_STRING, {1}, Strings({""}))})[0]);
 }
 
-TEST(RowKeys, DifferForLongStrings) {
+TEST(RowKeys, KeysOfLongStringsDiffer) {
   const std::string prefix(100, 'x');
   const auto keys =
       KeysOf(3, {Tensor(DT_STRING, {3}, Strings({prefix + "a", prefix + "b", prefix + "a"}))});
@@ -214,8 +214,8 @@ TEST(RowKeys, DifferForLongStrings) {
   EXPECT_EQ(keys[0], keys[2]);
 }
 
-// If only the elements were hashed, all these rows would have the same key.
-TEST(RowKeys, DifferByColumn) {
+// If only the elements were hashed, each of these pairs of rows would have the same key.
+TEST(RowKeys, KeysCoverDtypesShapesAndColumnBoundaries) {
   const auto key = KeysOf(1, {Tensor(DT_FLOAT, {1, 2}, Floats({1, 2}))})[0];
   EXPECT_NE(key, KeysOf(1, {Tensor(DT_FLOAT, {1, 2, 1}, Floats({1, 2}))})[0]);
   EXPECT_NE(key,
@@ -228,7 +228,7 @@ TEST(RowKeys, DifferByColumn) {
             KeysOf(1, {Tensor(DT_STRING, {1}, Strings({std::string("a\0", 2)}))})[0]);
 }
 
-TEST(RowKeys, DoNotDependOnTheRequestBefore) {
+TEST(RowKeys, KeysDoNotDependOnThePreviousRequest) {
   RowKeys row_keys;
   const auto key_of = [&row_keys](const std::string& values) {
     const std::string message =
@@ -246,8 +246,8 @@ TEST(RowKeys, DoNotDependOnTheRequestBefore) {
   EXPECT_EQ(key_of(""), empty);
 }
 
-// Strings that do not lie in one message, as in REST and joined requests.
-TEST(RowKeys, CoverSharedStringsInSeveralSlices) {
+// The strings have separate buffers, as in REST and joined requests.
+TEST(RowKeys, KeysCoverSharedStringsInSeveralSlices) {
   const auto key_with = [](const std::vector<std::string>& values) {
     Column shared;
     shared.dtype = DT_STRING;
@@ -267,7 +267,7 @@ TEST(RowKeys, CoverSharedStringsInSeveralSlices) {
   EXPECT_NE(key, key_with({"ab"}));
 }
 
-TEST(RowKeys, AreRightAcrossBlocks) {
+TEST(RowKeys, KeysAreCorrectAcrossBlocks) {
   std::vector<uint64_t> numbers;
   std::vector<std::string> names;
   for (uint64_t i = 0; i < 2000; ++i) {

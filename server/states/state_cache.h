@@ -187,7 +187,7 @@ class ReuseEstimator {
 
   const int64_t window_rows_;
   const std::unique_ptr<Seen> seen_;
-  std::atomic<int64_t> bad_windows_{0};  // consecutive windows, up to now, with too little reuse
+  std::atomic<int64_t> bad_windows_{0};  // latest consecutive windows with too little reuse
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> rows_{0};
   std::atomic<int64_t> rows_seen_{0};
@@ -225,8 +225,8 @@ class StateStore {
     Work() = default;
     Work(const Work&) = delete;
     ~Work() { End(); }
-    // Wakes the waiting requests. They look up the states and compute those that are still missing,
-    // which happens if this request failed.
+    // Wakes the waiting requests. They look up the states and compute any that are still missing
+    // because this request failed.
     void End();
 
    private:

@@ -37,7 +37,7 @@ struct Cache : StateCache {
   Counters owner;
 };
 
-TEST(StateCache, FindsWhatWasInserted) {
+TEST(StateCache, FindsInsertedStates) {
   Cache memory(1 << 20);
   memory.Put(7);
   EXPECT_EQ(NumberIn(memory.Get(7)), 7);
@@ -54,7 +54,7 @@ TEST(StateCache, KeepsTheFirstStateOfAKey) {
   EXPECT_EQ(memory.owner.states, 1);
 }
 
-TEST(StateCache, FindsManyKeysInTheirOrder) {
+TEST(StateCache, FindsStatesInTheOrderOfTheKeys) {
   Cache memory(64 << 20);  // several shards
   std::vector<Key> keys;
   for (int64_t i = 0; i < 2000; ++i) {
@@ -71,7 +71,7 @@ TEST(StateCache, FindsManyKeysInTheirOrder) {
   }
 }
 
-TEST(StateCache, StaysWithinItsCapacityForAnySizes) {
+TEST(StateCache, StaysWithinItsCapacityForStatesOfAnySize) {
   constexpr size_t kCapacity = 4 << 20;
   Cache memory(kCapacity);
   std::mt19937 random(1);
@@ -91,13 +91,13 @@ TEST(StateCache, CountsMemoryAsTheAllocatorRoundsIt) {
   EXPECT_GE(state->memory_bytes(), 1025 + sizeof(State));
 }
 
-TEST(StateCache, AddsLittleToTheBytesOfARow) {
+TEST(StateCache, StatesTakeLittleMoreMemoryThanTheirBytes) {
   for (const size_t size : {1024, 2048, 4096}) {
     EXPECT_LE(State::Make(size, 0)->memory_bytes(), size + size / 10) << size;
   }
 }
 
-TEST(StateCache, DoesNotKeepAStateBeyondItsCapacity) {
+TEST(StateCache, DoesNotCacheAStateLargerThanItsCapacity) {
   Cache memory(1 << 20);
   memory.Put(1);
   memory.Put(7, 2 << 20);
@@ -148,7 +148,7 @@ TEST(StateCache, DropRemovesOneOwnersStates) {
   memory.Drop(&new_version);
 }
 
-TEST(StateCache, ThreadsFindInsertAndDropAtTheSameTime) {
+TEST(StateCache, ThreadsMayFindInsertAndDropConcurrently) {
   StateCache memory(2 << 20);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

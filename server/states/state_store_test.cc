@@ -34,7 +34,7 @@ TEST(ReuseEstimator, IsGoodUntilAWindowHasTooLittleReuse) {
   EXPECT_FALSE(reuse.good());
 }
 
-TEST(ReuseEstimator, StaysGoodWhileOneRowIn32WasSeen) {
+TEST(ReuseEstimator, StaysGoodWhileOneRowIn32HasBeenSeen) {
   ReuseEstimator reuse(320);
   Note(&reuse, 0, 310);
   Note(&reuse, 0, 10);
@@ -81,7 +81,7 @@ class StateStoreTest : public ::testing::Test {
   StateStore store_{"user", &memory_, /*window_rows=*/1000};
 };
 
-TEST_F(StateStoreTest, FindsAndCounts) {
+TEST_F(StateStoreTest, FindsStatesAndCountsThem) {
   store_.Insert(kKey, StateOf(7));
   std::vector<StateRef> found;
   EXPECT_EQ(store_.FindAll({kKey, {3, 4}}, &found), 1u);
@@ -94,7 +94,7 @@ TEST_F(StateStoreTest, FindsAndCounts) {
   EXPECT_EQ(stats.states, 1);
 }
 
-TEST_F(StateStoreTest, AVersionsStatesGoWithIt) {
+TEST_F(StateStoreTest, DestroyingAStoreRemovesItsStates) {
   {
     StateStore version("user", &memory_, 1000);
     version.Insert(kKey, StateOf(7));
@@ -103,7 +103,7 @@ TEST_F(StateStoreTest, AVersionsStatesGoWithIt) {
   EXPECT_FALSE(memory_.Find(kKey));
 }
 
-// The rows of a request's `keys` that are not cached. Computes them, unless another request does.
+// A request that has looked up its `keys`: the rows that it must compute, and those that it awaits.
 struct Rows {
   Rows(StateStore* store, std::vector<Key> all) : keys(std::move(all)) {
     const int64_t num_ended = store->num_ended();
@@ -122,7 +122,7 @@ struct Rows {
 
 using Places = std::vector<int64_t>;
 
-TEST_F(StateStoreTest, ARequestWaitsForRowsThatAnotherComputes) {
+TEST_F(StateStoreTest, ARequestWaitsForRowsThatAnotherRequestComputes) {
   Rows first(&store_, {{1, 1}, {2, 2}});
   EXPECT_EQ(first.mine, (Places{0, 1}));
   Rows second(&store_, {{3, 3}, {2, 2}, {1, 1}});
@@ -141,7 +141,7 @@ TEST_F(StateStoreTest, ARequestWaitsForRowsThatAnotherComputes) {
   EXPECT_EQ(store_.stats().found, 2);
 }
 
-TEST_F(StateStoreTest, OneRequestComputesForAllThatWait) {
+TEST_F(StateStoreTest, OneRequestComputesARowForAllWaitingRequests) {
   Rows first(&store_, {kKey});
   ASSERT_EQ(first.mine, (Places{0}));
   std::vector<std::thread> threads;
@@ -162,7 +162,7 @@ TEST_F(StateStoreTest, OneRequestComputesForAllThatWait) {
   EXPECT_EQ(store_.stats().found, 10);
 }
 
-TEST_F(StateStoreTest, AFewRowsDoNotWaitForAMuchLargerRequest) {
+TEST_F(StateStoreTest, ASmallRequestDoesNotWaitForAMuchLargerOne) {
   std::vector<Key> many;
   for (uint64_t i = 0; i < 100; ++i) many.push_back({i, i});
   Rows large(&store_, many);

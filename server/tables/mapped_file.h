@@ -40,7 +40,7 @@ class BusErrorGuard {
 // All methods may be called from any thread.
 class MappedFile {
  public:
-  // Errors are those of File::Open(); DATA_LOSS for an empty file.
+  // Returns the errors of File::Open(), DATA_LOSS if the file is empty, or RESOURCE_EXHAUSTED.
   static Status Open(const std::string& path, std::shared_ptr<const MappedFile>* opened);
 
   ~MappedFile();
@@ -69,7 +69,7 @@ class MappedFile {
   void AddModel() const { ++models_; }
   void RemoveModel() const { --models_; }
 
-  // The number of a range's bytes that are in memory.
+  // The number of bytes of a range that are in memory.
   int64_t Resident(size_t offset, size_t size) const;
 
   // Removes a range from this process's resident memory, because it will not be needed soon. The

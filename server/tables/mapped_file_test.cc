@@ -42,7 +42,7 @@ class MappedFileTest : public ::testing::Test {
   const std::string path_ = directory_ + "/file";
 };
 
-TEST_F(MappedFileTest, ARangeIsCopiedWithoutTheMapping) {
+TEST_F(MappedFileTest, CopyAndEvictCopiesARangeOrFails) {
   Write("0123456789");
   const auto file = Open();
   file->ReadSparingly();
@@ -54,7 +54,7 @@ TEST_F(MappedFileTest, ARangeIsCopiedWithoutTheMapping) {
   EXPECT_FALSE(file->CopyAndEvict(8, 4, copy.data())) << "two bytes are missing";
 }
 
-TEST_F(MappedFileTest, AFileThatIsCutShortReadsAsZerosAndHasFailed) {
+TEST_F(MappedFileTest, ATruncatedFileReadsAsZerosAndFailsItsCheck) {
   const auto file = Open();
   fs::resize_file(path_, 10'000);
   EXPECT_LE(Sum(*file), 12'288 * 'a');
@@ -65,7 +65,7 @@ TEST_F(MappedFileTest, AFileThatIsCutShortReadsAsZerosAndHasFailed) {
   EXPECT_FALSE(file->Check().ok()) << "its pages may be zeros";
 }
 
-TEST_F(MappedFileTest, AFileThatIsWrittenToHasFailed) {
+TEST_F(MappedFileTest, AModifiedFileFailsItsCheck) {
   const auto file = Open();
   fs::last_write_time(path_, fs::file_time_type::clock::now() - std::chrono::hours(1));
   const auto old = Open();
@@ -75,7 +75,7 @@ TEST_F(MappedFileTest, AFileThatIsWrittenToHasFailed) {
   EXPECT_FALSE(file->Check().ok());
 }
 
-TEST_F(MappedFileTest, AFileThatIsReplacedOrDeletedStaysAsItWas) {
+TEST_F(MappedFileTest, AReplacedFileStaysMappedUnchanged) {
   const auto file = Open();
   std::ofstream(directory_ + "/new") << std::string(50, 'b');
   fs::rename(directory_ + "/new", path_);
@@ -83,7 +83,7 @@ TEST_F(MappedFileTest, AFileThatIsReplacedOrDeletedStaysAsItWas) {
   EXPECT_TRUE(file->Check().ok());
 }
 
-TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackHasChanged) {
+TEST_F(MappedFileTest, AFileWithAResetModificationTimeHasChanged) {
   fs::last_write_time(path_, fs::file_time_type::clock::now() - std::chrono::hours(1));
   const auto time = fs::last_write_time(path_);
   const auto file = Open();
@@ -96,7 +96,7 @@ TEST_F(MappedFileTest, AFileWhoseTimeWasSetBackHasChanged) {
   EXPECT_NE(file->changed(), changed);
 }
 
-TEST_F(MappedFileTest, ATouchedFileIsUsedOnceItIsAcceptedAsItIs) {
+TEST_F(MappedFileTest, ATouchedFilePassesItsCheckOnceAccepted) {
   const auto file = Open();
   const int64_t before = file->changed();
   fs::last_write_time(path_, fs::file_time_type::clock::now() + std::chrono::hours(1));
@@ -110,7 +110,7 @@ TEST_F(MappedFileTest, ATouchedFileIsUsedOnceItIsAcceptedAsItIs) {
   EXPECT_FALSE(file->Check().ok());
 }
 
-TEST_F(MappedFileTest, ATouchedFileOfSeveralModelsIsNotAcceptedByOneOfThem) {
+TEST_F(MappedFileTest, OneOfSeveralModelsCannotAcceptATouchedFile) {
   const auto file = Open();
   file->AddModel();
   file->AddModel();
@@ -132,7 +132,7 @@ TEST_F(MappedFileTest, BytesThatWereReadAreResident) {
   EXPECT_EQ(Sum(*file), 100'000 * 'a');
 }
 
-TEST(BusErrorGuardDeathTest, AnotherBusErrorEndsTheProcess) {
+TEST(BusErrorGuardDeathTest, ABusErrorOutsideTheGuardEndsTheProcess) {
   std::atomic<bool> failed{false};
   int byte = 0;
   const BusErrorGuard guard(&byte, sizeof(byte), &failed);

@@ -55,7 +55,8 @@ class Overlay {
   int64_t sequence_ = 0;
   // Later layers override earlier ones, and are smaller.
   std::vector<std::shared_ptr<const Layer>> layers_;
-  // One bit per row of the table: set if this overlay or a later one that shares it has the row.
+  // One bit per row of the table: set if this overlay or a later one that shares the bits has the
+  // row.
   std::shared_ptr<std::vector<std::atomic<uint64_t>>> changed_;
 };
 
@@ -91,7 +92,7 @@ class ReadsGeneration {
   }
 
   // The number of the last delta that changed one of these tables, which identifies their contents;
-  // 0 if none did.
+  // 0 if no delta has changed them.
   static int64_t LastChangeOf(const std::vector<const void*>& tables) {
     int64_t last = 0;
     if (Here() == nullptr) return last;
@@ -113,8 +114,8 @@ class ReadsGeneration {
 
 inline constexpr char kRowsFormat[] = "colcast-rows";
 
-// A delta of an embedding table: rows that replace those with the same ids (docs/tables.md). Its
-// fields point into the file's bytes.
+// A delta of an embedding table: rows that replace the table's rows with the same ids
+// (docs/tables.md). Its fields point into the file's bytes.
 struct RowDelta {
   std::string table;  // name of the variable
   Span<int64_t> ids;  // ascending, at least 0

@@ -43,7 +43,7 @@ class OverlayTest : public ::testing::Test {
   const Overlay empty_{table_, kWidth, kRows};
 };
 
-TEST_F(OverlayTest, AChangedRowIsTheDeltasAndOthersAreNot) {
+TEST_F(OverlayTest, OnlyChangedRowsAreReadFromTheDelta) {
   const auto one = With(empty_, {0, 7, kRows - 1}, 1);
   EXPECT_EQ(Read(*one, 7), RowOf(7, 1));
   EXPECT_EQ(Read(*one, kRows - 1), RowOf(kRows - 1, 1));
@@ -52,7 +52,7 @@ TEST_F(OverlayTest, AChangedRowIsTheDeltasAndOthersAreNot) {
   EXPECT_EQ(one->sequence(), 1);
 }
 
-TEST_F(OverlayTest, ARowThatChangesAgainAndAgainTakesMemoryOnce) {
+TEST_F(OverlayTest, ARowThatChangesRepeatedlyTakesMemoryOnce) {
   std::shared_ptr<const Overlay> last = With(empty_, {5, 6}, 1);
   const int64_t bytes = last->bytes();
   for (int64_t sequence = 2; sequence < 100; ++sequence) last = With(*last, {5, 6}, sequence);
@@ -61,7 +61,7 @@ TEST_F(OverlayTest, ARowThatChangesAgainAndAgainTakesMemoryOnce) {
   EXPECT_EQ(Read(*last, 5), RowOf(5, 99));
 }
 
-TEST_F(OverlayTest, EachGenerationReadsItsOwnRowsForGood) {
+TEST_F(OverlayTest, EachOverlayKeepsReadingItsOwnRows) {
   std::mt19937 random(1);
   std::vector<std::shared_ptr<const Overlay>> overlays = {std::make_shared<Overlay>(empty_)};
   std::vector<std::map<int64_t, int64_t>> changed(1);  // per overlay: the last delta of each row
@@ -114,7 +114,7 @@ void ExpectWrong(const TestFile& file, const std::string& says) {
   EXPECT_THAT(status.message, HasSubstr(says));
 }
 
-TEST(RowDeltaTest, HasWhatTheFileSays) {
+TEST(RowDeltaTest, ReadsTheFilesTableIdsAndRows) {
   const TestBytes bytes(MakeDelta().Bytes());
   Safetensors file(bytes.view, bytes.owner, kRowsFormat);
   RowDelta delta;
@@ -129,7 +129,7 @@ TEST(RowDeltaTest, HasWhatTheFileSays) {
   EXPECT_EQ(first, 4);
 }
 
-TEST(RowDeltaTest, RefusesIdsThatDoNotRise) {
+TEST(RowDeltaTest, RefusesIdsThatDoNotAscend) {
   for (const std::vector<int64_t>& ids : {std::vector<int64_t>{5, 5}, {5, 2}, {-1, 2}}) {
     TestFile file = MakeDelta();
     file.tensors["ids"] = TensorOf("I64", ids);
@@ -137,7 +137,7 @@ TEST(RowDeltaTest, RefusesIdsThatDoNotRise) {
   }
 }
 
-TEST(RowDeltaTest, RefusesARowTooFewOrNone) {
+TEST(RowDeltaTest, RefusesMissingRows) {
   TestFile file = MakeDelta();
   file.tensors["ids"] = TensorOf<int64_t>("I64", {2, 5, 6});
   ExpectWrong(file, "\"rows\" is F32[2,3], expected a row for each of 3 ids");
@@ -148,7 +148,7 @@ TEST(RowDeltaTest, RefusesARowTooFewOrNone) {
   ExpectWrong(file, "no tensor \"rows\"");
 }
 
-TEST(RowDeltaTest, RefusesAnotherKindOfFile) {
+TEST(RowDeltaTest, RefusesAWrongFormatOrAMissingTable) {
   TestFile file = MakeDelta();
   file.metadata["format"] = "colcast-items";
   ExpectWrong(file, "format is colcast-items, expected colcast-rows");

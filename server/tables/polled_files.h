@@ -29,7 +29,7 @@ std::string DeltaName(int64_t sequence);
 int64_t DeltasIn(const std::string& folder);
 
 // Returns FAILED_PRECONDITION unless the delta was made for the table or checkpoint with this
-// checksum. The delta's metadata field `entry` says for which one it was made.
+// checksum. The delta's metadata field `entry` contains the expected checksum.
 Status CheckMadeFor(const std::string& checksum, const char* entry, Safetensors* delta);
 
 // Used by one thread.
@@ -60,7 +60,7 @@ class PolledFiles {
 // All methods may be called from any thread, but not from a polled function.
 class PollThread {
  public:
-  // The poller shared by all users of this library. It exists while anyone holds it.
+  // The poller shared by all users of this library. It exists while any user holds it.
   static std::shared_ptr<PollThread> Shared();
 
   PollThread() = default;

@@ -16,7 +16,7 @@ void WaitUntil(const std::function<bool()>& condition) {
   while (!condition()) std::this_thread::yield();
 }
 
-TEST(PollThreadTest, AllAreCalledAgainAndAgainOnOneThread) {
+TEST(PollThreadTest, FunctionsAreCalledPeriodicallyOnOneThread) {
   PollThread poller;
   std::atomic<int> first{0}, second{0};
   std::atomic<bool> runs{false}, together{false};
@@ -34,7 +34,7 @@ TEST(PollThreadTest, AllAreCalledAgainAndAgainOnOneThread) {
   EXPECT_FALSE(together);
 }
 
-TEST(PollThreadTest, AJobThatIsGoneIsNotCalledAndWaitsForACallThatRuns) {
+TEST(PollThreadTest, DestroyingAJobWaitsForItsCallAndStopsCalls) {
   PollThread poller;
   std::atomic<bool> runs{false}, may_end{false}, ended{false};
   const auto poll = [&] {
@@ -52,7 +52,7 @@ TEST(PollThreadTest, AJobThatIsGoneIsNotCalledAndWaitsForACallThatRuns) {
   EXPECT_FALSE(ended);
 }
 
-TEST(PollThreadTest, ACallCanBeMadeBeforeItsTimeAndMayThrow) {
+TEST(PollThreadTest, PollNowCallsEarlyEvenAfterAnException) {
   PollThread poller;
   std::atomic<int> calls{0};
   PollThread::Job job;
@@ -66,7 +66,7 @@ TEST(PollThreadTest, ACallCanBeMadeBeforeItsTimeAndMayThrow) {
   }
 }
 
-TEST(PollThreadTest, UsersShareOneThatEndsWithTheLast) {
+TEST(PollThreadTest, UsersShareOnePollerThatEndsWithTheLastUser) {
   std::shared_ptr<PollThread> first = PollThread::Shared();
   EXPECT_EQ(first, PollThread::Shared());
   const std::weak_ptr<PollThread> weak = first;

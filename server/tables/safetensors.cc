@@ -36,7 +36,7 @@ size_t SizeOf(std::string_view stored) {
   return 0;
 }
 
-// Returns false unless it is a list of non-negative integers.
+// Returns false unless `list` is a list of non-negative integers.
 bool ReadNumbers(const Value* list, std::vector<int64_t>* numbers) {
   if (list == nullptr || !list->IsArray()) return false;
   for (const Value& number : list->GetArray()) {

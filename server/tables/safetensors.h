@@ -33,7 +33,7 @@ struct StoredTensor {
   std::string dtype;           // "I64", "F32", "BOOL" and so on
   std::vector<int64_t> shape;  // non-negative sizes
   const uint8_t* data = nullptr;
-  size_t bytes = 0;   // determined by the shape
+  size_t bytes = 0;   // determined by dtype and shape
   size_t offset = 0;  // offset in the file
 
   // REQUIRES that dtype corresponds to T.
@@ -48,11 +48,11 @@ class Safetensors {
  public:
   // Reads `bytes`, which must be aligned to 8 and which `owner` keeps alive. The file must declare
   // `format` and contain the right checksum. With `load`, only the header needs to be in `bytes`:
-  // `load` is called when the first tensor is asked for, and reads the others.
+  // `load` is called when the first tensor is requested, and reads the rest.
   Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format,
               std::function<Status()> load = nullptr);
   // The size of the length and the header of a file of `size` bytes, from its first kLengthBytes;
-  // kLengthBytes if no file has such a header.
+  // kLengthBytes if the length is invalid.
   static size_t HeaderBytes(std::string_view bytes, size_t size);
   static constexpr size_t kLengthBytes = sizeof(uint64_t);
 

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::hours;
 
-TEST(SpanExporterTest, SendsAFullBatchAtOnceAndTheRestInTheEnd) {
+TEST(SpanExporterTest, SendsAFullBatchImmediatelyAndTheRestOnDestruction) {
   std::promise<size_t> first;
   size_t calls = 0;
   size_t spans = 0;
@@ -37,7 +37,7 @@ TEST(SpanExporterTest, SendsAFullBatchAtOnceAndTheRestInTheEnd) {
   EXPECT_EQ(spans, 4u);
 }
 
-TEST(SpanExporterTest, DropsSpansWithoutRoomWhileACollectorHangs) {
+TEST(SpanExporterTest, DropsSpansThatDoNotFitWhileTheCollectorHangs) {
   std::promise<void> started, released;
   SpanExporter exporter({4, 1, hours(1)}, [&](const std::vector<Span>& sent) {
     if (sent.front().name == "first") {
@@ -96,7 +96,7 @@ TEST(HttpPostTest, RefusesUrlsThatAreNotEndpoints) {
   }
 }
 
-TEST(HttpPostTest, GivesUpACollectorThatDoesNotAnswer) {
+TEST(HttpPostTest, GivesUpOnACollectorThatDoesNotAnswer) {
   using boost::asio::ip::tcp;
   boost::asio::io_context io;
   const auto loopback = boost::asio::ip::address_v4::loopback();
@@ -122,7 +122,7 @@ TEST(HttpPostTest, DoesNotWaitForALookupThatHangs) {
 }  // namespace
 }  // namespace colcast::tracing
 
-// Replaces the C library's: the lookup of hangs.invalid waits for the test.
+// Replaces the C library's function: the lookup of hangs.invalid waits for the test.
 extern "C" int getaddrinfo(const char* host, const char* port, const addrinfo* hints,
                            addrinfo** found) {
   if (std::string_view(host) == "hangs.invalid") {

@@ -1,5 +1,5 @@
-// Decides which requests are traced. After the answer, makes their spans from the data that is
-// recorded for the metrics anyway.
+// Decides which requests are traced. After the answer, makes their spans from the call records that
+// the metrics use.
 #ifndef COLCAST_SERVER_TRACING_TRACER_H_
 #define COLCAST_SERVER_TRACING_TRACER_H_
 

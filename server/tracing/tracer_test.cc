@@ -22,13 +22,13 @@ TEST(TraceContextTest, ReadsTheIdsAndTheSampledFlag) {
   EXPECT_TRUE(ParseTraceparent("00-" + kTrace + "-" + kParent + "-ff")->sampled);
 }
 
-TEST(TraceContextTest, ReadsWhatItKnowsOfVersionsToCome) {
+TEST(TraceContextTest, ReadsTheKnownFieldsOfLaterVersions) {
   EXPECT_TRUE(ParseTraceparent("01-" + kTrace + "-" + kParent + "-01"));
   EXPECT_TRUE(ParseTraceparent("cc-" + kTrace + "-" + kParent + "-01-what comes"));
   EXPECT_FALSE(ParseTraceparent("cc-" + kTrace + "-" + kParent + "-01.what comes"));
 }
 
-TEST(TraceContextTest, RefusesEverythingElse) {
+TEST(TraceContextTest, RefusesMalformedTraceparents) {
   const std::string good = "00-" + kTrace + "-" + kParent + "-01";
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_FALSE(ParseTraceparent(good.substr(0, size))) << size;
@@ -68,7 +68,7 @@ TEST(TracerTest, TheClientsFlagDecidesWhateverTheRatioIs) {
   EXPECT_NE(always.Start("nonsense"), nullptr);
 }
 
-TEST(TracerTest, DrawsAboutTheRatio) {
+TEST(TracerTest, SamplesAboutTheRatio) {
   const Tracer tracer(WithRatio(0.25), {}, Ignore);
   int sampled = 0;
   for (int i = 0; i < 10'000; ++i) sampled += tracer.Start("") != nullptr;
