@@ -111,13 +111,13 @@ class Call : public scheduling::Job {
   // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // Called by the codec, in this order: finds the servable for `spec`, whatever signature it names,
-  // and records its name and version; finds the servable's signature of this name and records it.
+  // Called by the codec, in this order. FindServable() finds the servable for `spec`, ignoring its
+  // signature, and records name and version. FindSignature() finds its signature and records it.
   Status FindServable(const ModelSpec& spec);
   const inference::Signature* FindSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }
   const inference::Servable& found() const { return *servable_; }
-  // Null if the model has no signature of the requested name, or no name was read.
+  // Null if the model lacks the requested signature, or if FindSignature() was not called.
   const inference::Signature* found_signature() const { return signature_; }
 
   // Sends what the codec has written, or the error. Destroys the call.

@@ -193,7 +193,7 @@ TEST_F(CallTest, AnAnswerIsSentAndCountedWithItsLabels) {
   EXPECT_GT(sum_of(":colcast:request_latency_microseconds"), 0);
 }
 
-TEST_F(CallTest, AnUnknownModelIsNoLabel) {
+TEST_F(CallTest, AnUnknownModelIsNotALabel) {
   const Sent sent = Answer<PredictCall>(Predict("made up"));
   EXPECT_EQ(sent.status.code, StatusCode::kNotFound);
   const metrics::RequestSeries series = metrics_.Requests().at(0);
@@ -201,7 +201,7 @@ TEST_F(CallTest, AnUnknownModelIsNoLabel) {
   EXPECT_EQ(series.answered[static_cast<int>(StatusCode::kNotFound)], 1);
 }
 
-TEST_F(CallTest, AFailureToWriteIsTheAnswer) {
+TEST_F(CallTest, AFailureToWriteTheAnswerIsSent) {
   auto codec = Predict("m");
   codec->written = ResourceExhausted("too long");
   const Sent sent = Answer<PredictCall>(std::move(codec));

@@ -25,7 +25,7 @@ namespace {
 
 // Flags of tensorflow_model_server that have no effect here. They are accepted, so that a command
 // line for TensorFlow Serving also starts this server, with a warning if users may expect an
-// effect. Those that would change answers are refused unless they have their default value.
+// effect. Flags that would change answers are refused unless they have their default value.
 constexpr char kWorkers[] = "requests are read and run by --num_workers workers";
 constexpr char kCpuOnly[] = "this server runs on CPUs, without XLA";
 constexpr char kSavedModelsOnly[] = "this server runs SavedModels only";

@@ -42,7 +42,7 @@ std::string Error(const std::vector<std::string>& arguments) {
   return Parse(arguments, &options).message;
 }
 
-TEST(FlagsTest, AValueThatCannotBeIsAnErrorThatNamesTheFlag) {
+TEST(FlagsTest, ErrorsNameTheFlagWithTheInvalidValue) {
   const struct {
     const char* flag;
     const char* message;
@@ -91,7 +91,7 @@ TEST(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
   EXPECT_TRUE(options.warnings.empty());
 }
 
-TEST(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {
+TEST(FlagsTest, ThreadCountsOfTheSessionFileApplyWithoutAFlag) {
   const std::string file =
       WriteFile("intra_op_parallelism_threads: 3 inter_op_parallelism_threads: 4");
   const ServerOptions options =
@@ -100,7 +100,7 @@ TEST(FlagsTest, ThreadsOfTheSessionFileCountWhereAFlagDoesNot) {
   EXPECT_EQ(options.engine.inter_op_parallelism, 4);
 }
 
-TEST(FlagsTest, ThreadsOfTheSessionsFileAreBounded) {
+TEST(FlagsTest, ThreadCountsOfTheSessionFileAreLimited) {
   for (const char* const text :
        {"intra_op_parallelism_threads: 1000000000", "inter_op_parallelism_threads: 1000000000",
         "session_inter_op_thread_pool { num_threads: 1000000000 }"}) {
@@ -110,7 +110,7 @@ TEST(FlagsTest, ThreadsOfTheSessionsFileAreBounded) {
   }
 }
 
-TEST(FlagsTest, AFileThatDoesNotParseIsNamedWithItsFlag) {
+TEST(FlagsTest, ErrorsNameTheMalformedFileAndItsFlag) {
   const std::string path = WriteFile("no_such_field: 3");
   for (const std::string flag : {"--tensorflow_session_config_file", "--monitoring_config_file",
                                  "--ssl_config_file", "--item_table_config_file"}) {
@@ -150,7 +150,7 @@ TEST(FlagsTest, ItemTablesHaveAModelAKeyAndAFolder) {
   }
 }
 
-TEST(FlagsTest, AFileSaysMoreOfItemTables) {
+TEST(FlagsTest, AFileConfiguresItemTablesInDetail) {
   const std::string flag = "--item_table_config_file=";
   const auto tables =
       Parsed({flag + WriteFile("table { model: 'm' domain: 'shop' key: 'shop_id' base_path: "
@@ -177,7 +177,7 @@ TEST(FlagsTest, ChannelArgumentsHaveGrpcsNames) {
   EXPECT_THAT(options.warnings, ElementsAre("--grpc_channel_arguments: grpc.b=x=y has no effect"));
 }
 
-TEST(FlagsTest, OneModelOrAFileOfThem) {
+TEST(FlagsTest, ModelsAreGivenByFlagsOrInAFile) {
   const ServerOptions one = Parsed({"--model_name=m"});
   ASSERT_EQ(one.models.models.size(), 1u);
   EXPECT_EQ(one.models.models[0].name, "m");
@@ -202,7 +202,7 @@ TEST(FlagsTest, ReadyLabelsAreModelsWithLabels) {
   }
 }
 
-TEST(FlagsTest, HttpHasItsOwnPort) {
+TEST(FlagsTest, RestFlagsAreParsed) {
   const ServerOptions options = Parsed({"--rest_api_port=-1", "--max_request_bytes=1000",
                                         "--rest_api_timeout_in_ms=250", "--host=127.0.0.1"});
   ASSERT_TRUE(options.http.has_value());
@@ -213,7 +213,7 @@ TEST(FlagsTest, HttpHasItsOwnPort) {
   EXPECT_EQ(options.model_api.timeout, milliseconds(250));
 }
 
-TEST(FlagsTest, OperationIsGivenInSeconds) {
+TEST(FlagsTest, LogDrainAndCallerFlagsAreParsed) {
   const ServerOptions options =
       Parsed({"--log_format=json", "--drain_seconds=1.5", "--caller_header=x-caller"});
   EXPECT_EQ(options.caller_header, "x-caller");
@@ -222,7 +222,7 @@ TEST(FlagsTest, OperationIsGivenInSeconds) {
   EXPECT_EQ(options.drain_timeout, milliseconds(30000));
 }
 
-TEST(FlagsTest, LibrariesOfOpsMayBeGivenSeveralTimes) {
+TEST(FlagsTest, OpLibraryMayBeRepeated) {
   EXPECT_THAT(Parsed({"--op_library=/a.so", "--op_library=/b.so"}).op_libraries,
               ElementsAre("/a.so", "/b.so"));
 }
@@ -234,7 +234,7 @@ TEST(FlagsTest, FlagsWithoutEffectCauseWarnings) {
               ElementsAre(HasSubstr("--grpc_max_threads=8 has no effect: ")));
 }
 
-TEST(FlagsTest, NothingIsTracedWithoutAnEndpoint) {
+TEST(FlagsTest, TracingNeedsAnEndpoint) {
   EXPECT_THAT(Error({"--trace_sampling_ratio=0.5"}), HasSubstr("--trace_endpoint"));
   EXPECT_THAT(Error({"--trace_endpoint=https://collector:4318"}),
               HasSubstr("https://collector:4318"));
@@ -246,7 +246,7 @@ TEST(FlagsTest, NothingIsTracedWithoutAnEndpoint) {
   EXPECT_EQ(tracing->sampling_ratio, 0.5);
 }
 
-TEST(FlagsTest, OpenTelemetrysEnvironmentNamesTheEndpointWhereTheFlagDoesNot) {
+TEST(FlagsTest, TheEnvironmentNamesTheTraceEndpointUnlessTheFlagDoes) {
   setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://of-environment:4318", 1);
   setenv("OTEL_SERVICE_NAME", "ranker", 1);
   const ServerOptions options = Parsed({});

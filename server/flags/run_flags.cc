@@ -197,7 +197,7 @@ Status ReadSession(const Given& given, engine::Options* options) {
     if (!status.ok()) return OfFlag("tensorflow_session_config_file", std::move(status));
     status = CheckThreads(given.tensorflow_session_config_file, config);
     if (!status.ok()) return status;
-    // In TensorFlow, a negative number means the caller's thread; here, 0 means it.
+    // A negative number means the caller's thread in TensorFlow; here, 0 does.
     if (intra == 0) intra = std::max(0, config.intra_op_parallelism_threads());
     if (inter == 0) inter = std::max(0, config.inter_op_parallelism_threads());
     options->session_config = config.SerializeAsString();

@@ -92,7 +92,7 @@ class Table {
   }
 
   const std::vector<Flag>& flags() const { return flags_; }
-  const Flag* Find(std::string_view name) const;  // null if there is none
+  const Flag* Find(std::string_view name) const;  // null for an unknown name
 
  private:
   void AddNumber(std::string_view name, double default_value, std::string_view help, Range range,

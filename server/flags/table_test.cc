@@ -21,7 +21,7 @@ std::string Set(const Table& table, const std::string& value) {
   return table.flags().back().set(value).message;
 }
 
-TEST(TableTest, NumbersLieInTheirRange) {
+TEST(TableTest, NumbersMustBeInTheirRange) {
   Table table;
   double share = 0.5;
   table.Add("share", &share, "a share", {0, 1});
@@ -35,7 +35,7 @@ TEST(TableTest, NumbersLieInTheirRange) {
   EXPECT_EQ(Set(table, "inf"), "expected a finite number");
 }
 
-TEST(TableTest, WholeNumbersFitTheirType) {
+TEST(TableTest, WholeNumbersMustFitTheirType) {
   Table table;
   int small = 0;
   int64_t large = 0;
@@ -64,7 +64,7 @@ TEST(TableTest, TimesAreGivenInTheirUnit) {
   EXPECT_EQ(drain, std::chrono::hours(24 * 365 * 100)) << "a time that can be added to now";
 }
 
-TEST(TableTest, AChoiceIsOneOfItsWords) {
+TEST(TableTest, AChoiceAcceptsOnlyItsWords) {
   Table table;
   Mode mode = Mode::kLate;
   table.AddChoice<Mode>("mode", &mode, "",
@@ -129,7 +129,7 @@ class CommandLineTest : public testing::Test {
   Table table_;
 };
 
-TEST_F(CommandLineTest, FlagsAreSetInEveryForm) {
+TEST_F(CommandLineTest, EveryFormOfAFlagIsAccepted) {
   EXPECT_EQ(Parse({}), "");
   EXPECT_EQ(Parse({"--model_name=a=b", "-port", "1", "--enable_batching"}), "");
   EXPECT_EQ(name_, "a=b");
@@ -143,7 +143,7 @@ TEST_F(CommandLineTest, FlagsAreSetInEveryForm) {
   EXPECT_EQ(name_, "");
 }
 
-TEST_F(CommandLineTest, AValueThatCannotBeIsNamedWithItsFlag) {
+TEST_F(CommandLineTest, ErrorsNameTheFlagAndItsInvalidValue) {
   EXPECT_EQ(Parse({"--port=many"}), "--port=many: expected a whole number");
   EXPECT_EQ(Parse({"--port=70000"}), "--port=70000: expected at most 65535");
   EXPECT_EQ(Parse({"--enable_batching=2"}), "--enable_batching=2: expected true or false");

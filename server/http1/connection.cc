@@ -206,12 +206,12 @@ void Connection::LingerAndClose() {
   readable_ = true;
 }
 
-// Shuts the socket down, but keeps its descriptor: a handler may still ask it whether the client
-// has hung up.
+// Shuts the socket down, but keeps its descriptor: a handler may still ask the socket whether the
+// client has hung up.
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   if (phase_ != Phase::kAnswering)
-    unread_.Return();  // otherwise done after the handler has answered
+    unread_.Return();  // otherwise returned after the handler has answered
   phase_ = Phase::kClosed;
   End();
   socket_->Close();

@@ -125,7 +125,7 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  // Whether connections also accept no more requests.
+  // Whether connections, in addition, accept no more requests.
   bool is_stopped() const { return connections.phase() != net::OpenConnections::Phase::kServing; }
 };
 
@@ -154,13 +154,13 @@ class Connection final : public net::Connection, public Exchange {
   // each of them complete.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn };
-  // kIdle waits for a request's header. kPipelined does too, but part of the next request is in the
-  // buffer. In kClosing the last answer has been written.
+  // kIdle waits for a request's header. In kPipelined, bytes of the next request are already in the
+  // buffer; they are parsed after other connections' turn. In kClosing the last answer was written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
   // Properties of the answer that the request's header determines.
   struct AnswerForm {
     bool keep_alive = false;
-    bool http10 = false;  // the client closes the connection unless the answer has keep-alive
+    bool http10 = false;  // the client expects a close unless the answer says keep-alive
     bool without_body = false;
     bool gzip = false;
   };

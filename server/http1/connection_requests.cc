@@ -11,8 +11,8 @@ namespace {
 
 using Header = beast::http::request_header<>;
 
-// Why it is uncertain where the body ends; empty if that is certain. The connection must then be
-// closed, because bytes of a misunderstood body could be read as the next request (RFC 9112, 6.3).
+// Why it is uncertain where the body ends, so that the connection must be closed: bytes of the body
+// could be misread as the next request (RFC 9112, 6.3). Empty if its end is certain.
 std::string BadFraming(const Header& head) {
   const size_t hosts = head.count(Field::host);
   if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return "expected one Host header";
@@ -159,7 +159,7 @@ void Connection::Refuse(const Error& error) {
   }
 }
 
-// Answers an invalid request and closes, since the start of the next request is unknown.
+// Answers an invalid request and closes the connection: where the next request starts is unknown.
 void Connection::Refuse(int code, const std::string& why) {
   form_ = {};
   Write(ErrorResponse(code, why));

@@ -153,7 +153,7 @@ class HttpServerTest : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpServerTest, OneConnectionServesRequestAfterRequest) {
+TEST_F(HttpServerTest, OneConnectionServesSeveralRequests) {
   Start();
   Client client(*server_);
   for (const std::string body : {"one", "two", "three"}) {
@@ -170,7 +170,7 @@ TEST_F(HttpServerTest, PipelinedAndChunkedRequestsAreRead) {
   EXPECT_THAT(answer, AllOf(HasSubstr("POST abcde"), HasSubstr("GET ")));
 }
 
-TEST_F(HttpServerTest, ClientsAreAnsweredInTheirOrderHoweverManyThreadsPoll) {
+TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrderWhileSeveralThreadsPoll) {
   Start();
   std::atomic<bool> ended{false};
   std::vector<std::thread> polling, asking;
@@ -197,7 +197,7 @@ TEST_F(HttpServerTest, ClientsAreAnsweredInTheirOrderHoweverManyThreadsPoll) {
   for (std::thread& thread : polling) thread.join();
 }
 
-TEST_F(HttpServerTest, AClientThatExpectsToBeAskedIsAsked) {
+TEST_F(HttpServerTest, Expect100ContinueIsAnsweredBeforeTheBodyArrives) {
   Start();
   Client client(*server_);
   client.Send(Post("/echo", "Expect: 100-continue\r\n" + LengthOf(2), ""));
@@ -213,7 +213,7 @@ TEST_F(HttpServerTest, HeadIsAnsweredWithoutABody) {
   EXPECT_EQ(answer.find('x', answer.find("\r\n\r\n")), std::string::npos);
 }
 
-TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
+TEST_F(HttpServerTest, LargeAnswersAreCompressedIfTheClientAcceptsGzip) {
   Start();
   const std::string answer = Ask(Get("/long", std::string(kClose) + "Accept-Encoding: gzip\r\n"));
   EXPECT_THAT(answer, HasSubstr("Content-Encoding: gzip\r\n"));
@@ -224,7 +224,7 @@ TEST_F(HttpServerTest, LargeAnswersAreCompressedForThoseWhoAsk) {
 }
 
 // The next request must not be answered: a proxy may think that it begins elsewhere.
-TEST_F(HttpServerTest, ARequestWhoseEndIsUncertainOrTooFarIsTheLastOne) {
+TEST_F(HttpServerTest, AMalformedOrTooLargeRequestClosesTheConnection) {
   options_.max_header_bytes = 1000;
   options_.max_body_bytes = 10;
   Start();
@@ -283,7 +283,7 @@ class LittleMemoryTest : public HttpServerTest {
   LittleMemoryTest() : HttpServerTest(/*max_body_bytes=*/10'000) {}
 };
 
-TEST_F(LittleMemoryTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesOn) {
+TEST_F(LittleMemoryTest, ABodyBeyondTheMemoryLimitIsSkippedAndTheConnectionStaysOpen) {
   Start();
   Client client(*server_), holder(*server_);
   client.Send(PostOf(20'000));
@@ -298,7 +298,7 @@ TEST_F(LittleMemoryTest, ABodyThatFindsNoMemoryIsPassedOverAndTheConnectionGoesO
   EXPECT_THAT(client.ReadUntil(std::string(6000, 'x')), HasSubstr("200 OK"));
 }
 
-TEST_F(LittleMemoryTest, ABodyThatNobodyWantsIsPassedOver) {
+TEST_F(LittleMemoryTest, AnUnwantedBodyIsSkipped) {
   Start();
   Client client(*server_);
   for (const char* target : {"/long", "/nowhere"}) {
@@ -307,7 +307,7 @@ TEST_F(LittleMemoryTest, ABodyThatNobodyWantsIsPassedOver) {
   }
 }
 
-TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
+TEST_F(HttpServerTest, AHeaderSentLineByLineHasTheSameLimit) {
   options_.max_header_bytes = 10'000;
   Start();
   Client client(*server_);
@@ -323,7 +323,7 @@ TEST_F(HttpServerTest, AHeaderThatComesLineByLineHasTheSameLimit) {
 }
 
 // ab -k and old proxies wait for a closed connection unless the answer says otherwise.
-TEST_F(HttpServerTest, AnswersToHttp10SayThatTheConnectionStaysOpen) {
+TEST_F(HttpServerTest, AnswersToHttp10SayWhetherTheConnectionStaysOpen) {
   Start();
   const std::string kept = "GET /echo HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n";
   const std::string answers = Ask(kept + "GET /echo HTTP/1.0\r\n\r\n");
@@ -334,7 +334,7 @@ TEST_F(HttpServerTest, AnswersToHttp10SayThatTheConnectionStaysOpen) {
   EXPECT_THAT(Ask(Get("/echo") + "GET /echo HTTP/1.0\r\n\r\n"), Not(HasSubstr("keep-alive")));
 }
 
-TEST_F(HttpServerTest, TheLastCallerHeaderIsTheNearestProxysAndTrailersAreNoHeaders) {
+TEST_F(HttpServerTest, TheLastCallerHeaderCountsAndTrailersAreIgnored) {
   options_.caller_header = "x-caller";
   Start();
   EXPECT_THAT(Ask(Get("/caller", std::string(kClose) + "X-Caller: eve\r\nx-caller: ann\r\n")),
@@ -345,7 +345,7 @@ TEST_F(HttpServerTest, TheLastCallerHeaderIsTheNearestProxysAndTrailersAreNoHead
   EXPECT_THAT(answer, AllOf(HasSubstr("\r\n\r\n<>"), Not(HasSubstr("gzip"))));
 }
 
-TEST_F(HttpServerTest, AnswersThatNobodyReadsAreBounded) {
+TEST_F(HttpServerTest, UnreadAnswersAreLimited) {
   Start();
   const std::string ask = Get("/large", kClose);
   Client lazy(*server_);
@@ -358,7 +358,7 @@ TEST_F(HttpServerTest, AnswersThatNobodyReadsAreBounded) {
   EXPECT_EQ(poller_.hosts().unread.bytes(), 0u);
 }
 
-TEST_F(HttpServerTest, AnAnswerWithoutRoomIsRefusedBeforeItIsWritten) {
+TEST_F(HttpServerTest, AnAnswerBeyondTheUnreadLimitIsRefusedBeforeItIsWritten) {
   Start();
   Client client(*server_);
   const std::shared_ptr<Exchange> exchange = AskToWait(&client);
@@ -378,14 +378,14 @@ TEST_F(HttpServerTest, AnAnswerWithoutRoomIsRefusedBeforeItIsWritten) {
   EXPECT_EQ(unread.bytes(), 0u);
 }
 
-TEST_F(HttpServerTest, ATargetMayNameTheHost) {
+TEST_F(HttpServerTest, ATargetMayBeAnAbsoluteUrl) {
   Start();
   Client client(*server_);
   client.Send(Post("http://server:8501/echo", LengthOf(2), "hi"));
   EXPECT_THAT(client.ReadUntil("POST hi"), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpServerTest, ASlowClientIsLetGo) {
+TEST_F(HttpServerTest, ASlowClientIsDisconnected) {
   options_.idle_timeout = options_.transfer_timeout = milliseconds(50);
   Start();
   for (const std::string& begun : {""s, "GET / HTT"s, Post("/echo", LengthOf(5), "ab")}) {
@@ -393,7 +393,7 @@ TEST_F(HttpServerTest, ASlowClientIsLetGo) {
   }
 }
 
-TEST_F(HttpServerTest, ABodyThatComesTooSlowlyIsRefused) {
+TEST_F(HttpServerTest, ABodyThatArrivesTooSlowlyIsRefused) {
   options_.body_grace = std::chrono::seconds(0);
   Start();
   EXPECT_THAT(Ask(Post("/echo", LengthOf(5), "ab")), StartsWith("HTTP/1.1 408 "));
@@ -415,7 +415,7 @@ TEST_F(ShortMemoryTest, ASlowBodyIsRefusedWhileMemoryIsShort) {
   EXPECT_THAT(holder.ReadAll(), StartsWith("HTTP/1.1 408 "));
 }
 
-TEST_F(HttpServerTest, ChunksOfOneByteWasteTime) {
+TEST_F(HttpServerTest, ChunksOfOneByteCountAsWastedTime) {
   Start();
   Client client(*server_);
   client.Send(Post("/echo", kChunked, ""));
@@ -425,7 +425,7 @@ TEST_F(HttpServerTest, ChunksOfOneByteWasteTime) {
   while (host->wasted.InThisSecond().count() == 0) ASSERT_TRUE(client.Send(chunks));
 }
 
-TEST_F(HttpServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
+TEST_F(HttpServerTest, AClientThatReadsNothingIsDisconnectedWhileRoomForAnswersIsShort) {
   Start();
   constexpr size_t kOthers = 20 << 20;
   net::Budget& unread = poller_.hosts().unread;
@@ -439,7 +439,7 @@ TEST_F(HttpServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort
   unread.Return(&others, kOthers);
 }
 
-TEST_F(HttpServerTest, AClientThatHungUpIsNoticed) {
+TEST_F(HttpServerTest, ARequestIsCancelledWhenItsClientHangsUp) {
   Start();
   Client client(*server_);
   const std::shared_ptr<Exchange> exchange = AskToWait(&client);
@@ -463,7 +463,7 @@ TEST_F(HttpServerTest, RequestsInFlightAreAnsweredBeforeTheServerEnds) {
   stopper.join();
 }
 
-TEST_F(HttpServerTest, RequestsInFlightAtTheDeadlineAreCut) {
+TEST_F(HttpServerTest, RequestsInFlightAtTheDeadlineAreCutOff) {
   Start();
   Client never(*server_);
   never.Send(Post("/echo", "Expect: 100-continue\r\n" + LengthOf(2), ""));
@@ -472,8 +472,8 @@ TEST_F(HttpServerTest, RequestsInFlightAtTheDeadlineAreCut) {
   EXPECT_THAT(never.ReadAll(), Not(HasSubstr("200 OK")));
 }
 
-// As one is that is accepted before the server ends, and begins afterwards.
-TEST_F(HttpServerTest, AConnectionThatBeginsAfterTheEndIsClosed) {
+// A connection may be accepted before the shutdown and begin afterwards.
+TEST_F(HttpServerTest, AConnectionThatBeginsAfterShutdownIsClosed) {
   const Router router;
   const auto shared = std::make_shared<Shared>(options_, &router, &poller_);
   shared->connections.Enter(net::OpenConnections::Phase::kDraining);
@@ -484,7 +484,7 @@ TEST_F(HttpServerTest, AConnectionThatBeginsAfterTheEndIsClosed) {
   EXPECT_EQ(poll(&until_closed, 1, 20'000), 1);
 }
 
-TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {
+TEST_F(HttpServerTest, ARequestWhoseBodyArrivesDuringShutdownIsAnswered) {
   Start();
   Client idle(*server_), client(*server_);
   client.Send(Post("/echo", "Expect: 100-continue\r\n" + LengthOf(2), ""));
@@ -497,7 +497,7 @@ TEST_F(HttpServerTest, ABodyThatComesDuringTheDrainIsAnswered) {
   stopper.join();
 }
 
-TEST_F(HttpServerTest, APortInUseIsNamed) {
+TEST_F(HttpServerTest, ErrorsNameAnAddressInUse) {
   Start();
   const std::string address = server_->address();
   options_.port = std::stoi(address.substr(address.find(':') + 1));

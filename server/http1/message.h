@@ -47,7 +47,7 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::string gzipped;  // the body compressed with gzip, if already available
-  // Further headers. The server itself adds those that describe the body.
+  // Further headers. The server itself adds the headers that describe the body.
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
@@ -70,7 +70,7 @@ class Exchange {
   virtual ~Exchange() = default;
   // Belongs to the handler until it answers. The handler may move members out of it.
   virtual Request& request() = 0;
-  // Equal for all requests from one host, because an HTTP/1 client opens a connection for each
+  // Identifies the client's host, not its connection: an HTTP/1 client opens a connection for each
   // request in flight. 0 if unknown.
   virtual uint64_t client() const { return 0; }
   // Whether the client has hung up.

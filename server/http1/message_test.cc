@@ -5,7 +5,7 @@
 namespace colcast::http {
 namespace {
 
-TEST(OriginForm, SchemeAndAuthorityAreLeftOut) {
+TEST(OriginForm, LacksSchemeAndAuthority) {
   const struct {
     const char* target;
     const char* origin_form;
@@ -23,7 +23,7 @@ TEST(OriginForm, SchemeAndAuthorityAreLeftOut) {
   for (const auto& [target, origin_form] : kCases) EXPECT_EQ(OriginForm(target), origin_form);
 }
 
-TEST(HttpCode, IsTfServings) {
+TEST(HttpCode, MatchesTfServing) {
   const struct {
     StatusCode code;
     int http_code;
@@ -49,7 +49,7 @@ TEST(HttpCode, IsTfServings) {
   for (const auto& [code, http_code] : kCases) EXPECT_EQ(HttpCode(code), http_code);
 }
 
-TEST(ErrorResponse, IsJsonWhateverTheMessage) {
+TEST(ErrorResponse, IsJsonForAnyMessage) {
   const struct {
     const char* message;
     const char* body;
@@ -71,7 +71,7 @@ TEST(Request, ThePathEndsAtTheQuestionMark) {
   }
 }
 
-TEST(Gzip, IsSentOnlyToThoseWhoAsk) {
+TEST(Gzip, IsSentOnlyToClientsThatAcceptIt) {
   for (const char* yes : {"gzip", "deflate, gzip", "gzip;q=0.5", "br;q=1.0, *;q=0.1", " gzip "}) {
     EXPECT_TRUE(AcceptsGzip(yes)) << yes;
   }

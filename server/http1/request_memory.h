@@ -50,15 +50,15 @@ class RequestMemory {
   net::MemoryLimit* const limit_;
   const std::shared_ptr<net::Budget::Account> host_;
   net::Holding held_;
-  size_t refused_ = 0;  // the bytes held, and those refused when Take() threw
+  size_t refused_ = 0;  // the bytes that would have been held when Take() threw
 };
 
 // Bytes in one block that grows as they are appended. Beyond kMapped the block is mapped and grows
 // by moving its pages: without a copy, and without memory for bytes not yet written.
 class CountedBytes {
  public:
-  // `memory` counts the block; it may be null, and must outlive the block until that is cleared. If
-  // there is no memory left, appending throws OverMemoryLimit or std::bad_alloc, changing nothing.
+  // `memory` counts the block; it may be null, and must live until the block is cleared. If there
+  // is no memory left, appending throws OverMemoryLimit or std::bad_alloc, changing nothing.
   explicit CountedBytes(RequestMemory* memory = nullptr) : memory_(memory) {}
   ~CountedBytes() { Clear(); }
   CountedBytes(CountedBytes&& other) noexcept { *this = std::move(other); }
@@ -82,7 +82,7 @@ class CountedBytes {
     size_ += sizeof(value);
   }
 
-  // Makes room for `size` more bytes and returns it; Extend() adds those that were written.
+  // Makes room for `size` more bytes and returns it; Extend() adds the bytes written there.
   uint8_t* Room(size_t size) {
     if (capacity_ - size_ < size) Grow(size);
     return data_ + size_;

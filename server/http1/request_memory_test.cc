@@ -7,7 +7,7 @@
 namespace colcast::http {
 namespace {
 
-TEST(RequestMemory, AllTogetherStayWithinTheLimit) {
+TEST(RequestMemory, AllRequestsShareTheLimit) {
   net::MemoryLimit limit(100);
   RequestMemory one(&limit);
   one.Take(60);
@@ -50,13 +50,13 @@ TEST(RequestMemory, ARefusalSaysWhetherTryingAgainMayHelp) {
   EXPECT_TRUE(final);
 }
 
-TEST(RequestMemory, WithoutALimitThereIsNone) {
+TEST(RequestMemory, NothingIsCountedWithoutALimit) {
   RequestMemory memory;
   memory.Take(size_t{1} << 60);
   memory.Return(1);
 }
 
-TEST(CountedBytes, HoldWhatWasAppended) {
+TEST(CountedBytes, HoldTheAppendedBytes) {
   CountedBytes bytes;
   std::string expected;
   for (int i = 0; i < 3000; ++i) {
@@ -89,7 +89,7 @@ TEST(CountedBytes, AreCountedUntilTheyAreCleared) {
   EXPECT_EQ(moved.bytes().view(), "again");
 }
 
-TEST(CountedBytes, ThrowWithoutRoomAndStayAsTheyWere) {
+TEST(CountedBytes, AreUnchangedIfAppendingThrows) {
   net::MemoryLimit limit(1000);
   RequestMemory memory(&limit);
   CountedBytes bytes(&memory);

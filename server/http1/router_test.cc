@@ -59,10 +59,10 @@ class RouterTest : public testing::Test {
   Router router_;
 };
 
-TEST_F(RouterTest, APageThatTakesLongIsShared) {
+TEST_F(RouterTest, RequestsShareASlowPage) {
   int asked = 1;
   while (Route("GET", "/slow").body == std::to_string(asked)) ++asked;
-  EXPECT_GE(asked, 20);  // 100 ms
+  EXPECT_GE(asked, 20);  // shared once rendering has taken 100 ms
 }
 
 TEST_F(RouterTest, RoutesByMethodAndPath) {

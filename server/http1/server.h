@@ -64,7 +64,7 @@ class HttpServer {
   HttpServer(const Options& options, Router router, net::Poller* poller);
   Status Listen();
 
-  const Router router_;  // not in shared_, whose last owner may be a handler's own thread
+  const Router router_;  // not in shared_, because a handler may be the last to release that
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<net::Listener> listener_;
   std::string address_;

@@ -94,8 +94,8 @@ Status Call::CheckClientReads(scheduling::Clock::time_point since) const {
 void Call::Finish(Status status) {
   if (is_stream()) return connection_->AnswerSoon(this, std::nullopt, std::move(status));
   if (status.ok()) status = CountResponse(response_.size());
-  // A failed call sends no response, so it stops counting now: the client's next request may arrive
-  // before the call is destroyed.
+  // A failed call's response is not sent, so it stops counting now: the client's next request may
+  // arrive before the call is destroyed.
   if (!status.ok()) unread_.Return();
   std::optional<Message> message;
   if (status.ok()) message = std::move(response_);

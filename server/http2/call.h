@@ -29,7 +29,7 @@ class Connection;
 struct Method {
   // Handles a call: must finish it, now or later.
   std::function<void(Call*)> handle = {};
-  // Returns an object that may send answers until it is destroyed: when the call ends.
+  // Returns an object that may send answers. It is destroyed when the call ends.
   std::function<std::shared_ptr<void>(Call*)> open = {};
 };
 using Methods = std::unordered_map<std::string, Method>;  // by path: "/package.Service/Method"

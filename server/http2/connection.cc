@@ -135,7 +135,7 @@ void Connection::Write() {
   if (result == Transport::Result::kClosed || (transport_.is_over() && is_open())) Close();
 }
 
-// Streams and incomplete requests may last for as long as the client likes.
+// Streams and incomplete requests count as idle: they may last as long as the client likes.
 bool Connection::IsIdle() const {
   return std::none_of(calls_.begin(), calls_.end(),
                       [](const Call* call) { return !call->stream_ && call->has_ended_; });

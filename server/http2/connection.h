@@ -26,7 +26,7 @@ namespace colcast::http2 {
 
 struct ConnectionOptions {
   size_t max_request_bytes = 256 << 20;   // as received
-  uint32_t max_concurrent_streams = 100;  // further ones wait in the client
+  uint32_t max_concurrent_streams = 100;  // further calls wait in the client
   uint32_t max_header_bytes = 8 << 10;    // per call
   double max_resets_per_second = 2000;    // also the size of a burst
   // The minimum interval between a client's pings. Two early pings are forgiven, and a client that

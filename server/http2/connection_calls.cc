@@ -9,13 +9,13 @@ namespace colcast::http2 {
 
 namespace {
 
-// A client that exceeds the stream limit by this many is disconnected instead of getting an error
-// per call.
+// A client whose headers exceed the limit more than this many times over is disconnected; below
+// that, only the call is refused.
 constexpr size_t kMaxOverLimit = 16;
-// Consecutive frames without data. A client that reads an answer sends at most one per 16 KB.
+// Consecutive frames without data. A client that reads an answer sends at most one per 16 KB read.
 constexpr int kMaxIdleFrames = 10'000;
 constexpr size_t kMaxIdleBytes = 16;  // payload of a DATA frame
-// A client that reads has about as many frames queued as calls.
+// If a client reads its answers, about as many frames are queued as it has calls.
 constexpr size_t kMaxUnreadFrames = 10'000;
 
 }  // namespace
@@ -166,7 +166,7 @@ int Connection::Data(Call* call, const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Called when the client has sent everything.
+// Called when the client has sent its whole request.
 void Connection::Ended(Call* call) {
   if (!call->reader_.has_message()) {
     return Refuse(call, Internal("the call ended before its message was complete"));

@@ -67,8 +67,8 @@ void Connection::KeepAlive(Clock::time_point now) {
   }
 }
 
-// Pings the client after the notice: when it answers, every call that it opened before the notice
-// has arrived.
+// Pings the client after the notice: its answer follows every call that it opened before it read
+// the notice.
 void Connection::BeginDrain() {
   if (phase_ >= Phase::kDraining) return;
   phase_ = Phase::kDraining;
@@ -90,7 +90,7 @@ void Connection::CutStreams() {
   }
 }
 
-// Accepts no more calls; those in flight are still answered.
+// Accepts no more calls; calls in flight are still answered.
 void Connection::EndDrain() {
   if (phase_ >= Phase::kDrained) return;
   phase_ = Phase::kDrained;
@@ -112,7 +112,7 @@ void Connection::PingReceived(const nghttp2_frame& frame) {
   const bool is_early = !HasPassed(now - last_ping_, shared_->options.min_ping_interval);
   last_ping_ = now;
   ping_strikes_ = is_early ? ping_strikes_ + 1 : 0;
-  if (!is_early && idle_frames_ > 0) --idle_frames_;  // a client may wait for an answer for days
+  if (!is_early && idle_frames_ > 0) --idle_frames_;  // so a client may wait days for an answer
   if (ping_strikes_ <= kMaxStrikes) return;
   EndAbuse("too_many_pings");  // gRPC clients recognize this reason
 }

@@ -75,7 +75,7 @@ namespace {
 // Shorter runs of bytes are copied, because sharing them would keep a block of 64 KiB alive.
 constexpr size_t kMinSharedBytes = 8 << 10;
 
-// The buffer grows with the bytes received, whatever size the prefix claims.
+// Bounds of a new block: blocks grow with the bytes received, not with the prefix's claim.
 constexpr size_t kMinRoom = 1 << 10;
 constexpr size_t kMaxRoom = 64 << 10;
 

@@ -85,12 +85,12 @@ class MessageReader {
   // The encoding of messages whose compression flag is set: the stream's grpc-encoding.
   void set_encoding(std::string encoding) { encoding_ = std::move(encoding); }
 
-  // Reads `size` bytes from `data`, which `owner` keeps alive. Long runs are shared, others copied.
+  // Reads `size` bytes from `data`, which `owner` keeps alive. Shares long runs, copies short ones.
   // Stops at the end of a message and sets *size to the number of bytes read. Returns
   // RESOURCE_EXHAUSTED for a message longer than `max_bytes`, before any of it is stored.
   Status Read(const std::shared_ptr<const void>& owner, const uint8_t* data, size_t* size);
 
-  // Take() returns the complete message, once.
+  // Whether the message is complete. Take() then returns it, once.
   bool has_message() const { return prefix_bytes_ == kMessagePrefixBytes && left_ == 0; }
   Message Take();
 
@@ -131,7 +131,7 @@ class MessageWriter {
   size_t of_slice_ = 0;
 };
 
-// Allocates a block of memory, or returns the error with which decompression ends.
+// Allocates a block of memory, or returns an error, which ends the decompression.
 using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>* block)>;
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
 

@@ -91,7 +91,7 @@ TEST(MessageReaderTest, ATooLongMessageIsRefusedByItsPrefix) {
   EXPECT_THAT(status.message, HasSubstr("101 bytes is longer than 100"));
 }
 
-TEST(MessageReaderTest, AMessageHasItsCompression) {
+TEST(MessageReaderTest, EachMessageHasItsOwnCompression) {
   for (const auto& [encoding, compression] :
        {std::pair("gzip", Compression::kGzip), {"deflate", Compression::kDeflate}}) {
     MessageReader reader(kMaxBytes);
@@ -108,7 +108,7 @@ TEST(MessageReaderTest, AMessageHasItsCompression) {
   }
 }
 
-TEST(MessageReaderTest, AnUnknownFlagIsAnError) {
+TEST(MessageReaderTest, AnUnknownFlagOrEncodingIsAnError) {
   std::vector<std::string> messages;
   MessageReader unnamed(kMaxBytes), unknown(kMaxBytes), two(kMaxBytes);
   EXPECT_EQ(ReadAll(&unnamed, Framed("a", 1), 6, &messages).code, StatusCode::kInternal);
@@ -174,7 +174,7 @@ TEST(InflateTest, InvalidCompressedBytesAreAnError) {
   }
 }
 
-TEST(InflateTest, AFailureToAllocateABlockIsTheError) {
+TEST(InflateTest, AFailedAllocationIsReturned) {
   Message message = Compressed(Gzip(std::string(8 << 20, 'x')), Compression::kGzip);
   size_t made = 0, most = 0;
   const Status status = Inflate(1 << 30, &message, [&](size_t bytes, auto* block) {
@@ -199,11 +199,11 @@ TEST(ParseTimeoutTest, ReadsANumberAndAUnit) {
   EXPECT_EQ(ParseTimeout("0n"), nanoseconds(0));
 }
 
-TEST(ParseTimeoutTest, HugeTimeoutsAreAYear) {
+TEST(ParseTimeoutTest, HugeTimeoutsAreReducedToAYear) {
   EXPECT_EQ(ParseTimeout("99999999H"), std::chrono::hours(24 * 365));
 }
 
-TEST(ParseTimeoutTest, OtherTextIsNoTimeout) {
+TEST(ParseTimeoutTest, InvalidTimeoutsAreRefused) {
   for (const char* text : {"", "m", "1", "1s", "-1m", " 1m", "1.5S", "123456789m", "1mm", "m1"}) {
     EXPECT_FALSE(ParseTimeout(text)) << text;
   }
@@ -218,7 +218,7 @@ TEST(IsGrpcTest, AcceptsOnlyGrpcTypes) {
   }
 }
 
-TEST(PercentEncodeTest, PrintableAsciiIsUnchanged) {
+TEST(PercentEncodeTest, EscapesAllButPrintableAscii) {
   EXPECT_EQ(PercentEncode(R"(input "a b" ~ 3!)"), R"(input "a b" ~ 3!)");
   EXPECT_EQ(PercentEncode("100%\n\x7f"), "100%25%0A%7F");
   EXPECT_EQ(PercentEncode("\xc3\xa9"), "%C3%A9");

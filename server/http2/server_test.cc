@@ -84,7 +84,7 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<net::PollingThread> thread_;
 };
 
-TEST_F(ServerTest, CallsAreAnsweredByNameOneAfterTheOther) {
+TEST_F(ServerTest, SuccessiveCallsReachTheirMethods) {
   for (int i = 0; i < 3; ++i) {
     StartedCall echo(client_.get(), "Echo");
     EXPECT_TRUE(echo.Wait().ok());
@@ -96,7 +96,7 @@ TEST_F(ServerTest, CallsAreAnsweredByNameOneAfterTheOther) {
   EXPECT_EQ(StartedCall(client_.get(), "Guess").Wait().code, StatusCode::kUnimplemented);
 }
 
-TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
+TEST_F(ServerTest, MessagesOfAnySizeArriveComplete) {
   for (const size_t size : {size_t{0}, size_t{16'000}, size_t{300'000}, kMaxUnreadBytes}) {
     StartedCall echo(client_.get(), "Echo", std::string(size, 'x'));
     EXPECT_TRUE(echo.Wait().ok());
@@ -105,7 +105,7 @@ TEST_F(ServerTest, MessagesOfAnySizeComeWhole) {
 }
 
 // Data that arrives while another thread owns the connection must not be lost.
-TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
+TEST_F(ServerTest, ConcurrentCallsAreAllAnsweredWhileSeveralThreadsPoll) {
   std::atomic<bool> ended{false};
   std::vector<std::thread> others;
   for (int i = 0; i < 3; ++i) {
@@ -125,7 +125,7 @@ TEST_F(ServerTest, ManyCallsAtOnceAreAllAnsweredHoweverManyThreadsPoll) {
   for (std::thread& other : others) other.join();
 }
 
-TEST_F(ServerTest, AMessageOverTheLimitIsRefusedAndTheConnectionStays) {
+TEST_F(ServerTest, AMessageOverTheLimitIsRefusedAndTheConnectionStaysOpen) {
   StartedCall large(client_.get(), "Name", std::string(kMaxRequestBytes + 1, 'x'));
   const Status status = large.Wait();
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
@@ -133,13 +133,13 @@ TEST_F(ServerTest, AMessageOverTheLimitIsRefusedAndTheConnectionStays) {
   EXPECT_TRUE(StartedCall(client_.get(), "Echo").Wait().ok());
 }
 
-TEST_F(ServerTest, MetadataIsThere) {
+TEST_F(ServerTest, HandlersSeeMetadata) {
   StartedCall name(client_.get(), "Name");
   EXPECT_TRUE(name.Wait().ok());
   EXPECT_EQ(name.answer(), "ann");
 }
 
-TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
+TEST_F(ServerTest, AnUnfinishedCallLearnsThatItsClientHungUp) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   EXPECT_FALSE(call->cancelled());
@@ -150,7 +150,7 @@ TEST_F(ServerTest, ACallInHandLearnsThatItsClientHungUp) {
 }
 
 // A busy call also blocks its own connection, so the other calls use a second one.
-TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
+TEST_F(ServerTest, ABusyThreadDoesNotDelayOtherConnections) {
   const auto other = std::make_unique<Client>(port_);
   for (int i = 0; i < 3; ++i) {
     spinning_ = true;
@@ -161,7 +161,7 @@ TEST_F(ServerTest, AThreadThatIsKeptBusyDoesNotKeepOthersFromTheirAnswers) {
   }
 }
 
-TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
+TEST_F(ServerTest, AnAnswerCountsAsUnreadUntilItIsSent) {
   StartedCall first(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   *call->response() = Of(std::string(2 * kMaxUnreadBytes, 'x'));
@@ -174,7 +174,7 @@ TEST_F(ServerTest, AnAnswerCountsUntilItHasBeenSent) {
   while (!StartedCall(client_.get(), "Large").Wait().ok()) std::this_thread::yield();
 }
 
-TEST_F(ServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
+TEST_F(ServerTest, AClientThatReadsNothingIsDisconnectedWhileRoomForAnswersIsShort) {
   const auto lazy = std::make_unique<Client>(port_);
   StartedCall large(lazy.get(), "Hold");
   Call* const call = held_.get_future().get();
@@ -185,7 +185,7 @@ TEST_F(ServerTest, AClientThatReadsNothingIsClosedWhileRoomForAnswersIsShort) {
   EXPECT_EQ(large.Wait().code, StatusCode::kUnavailable);
 }
 
-TEST_F(ServerTest, CallsThatAreRefusedWasteTime) {
+TEST_F(ServerTest, RefusedCallsCountAsWastedTime) {
   const std::shared_ptr<net::Host> host = poller_.hosts().Of("ipv4:127.0.0.1:1");
   int calls = 0;
   while (host->wasted.InThisSecond().count() == 0) {
@@ -194,7 +194,7 @@ TEST_F(ServerTest, CallsThatAreRefusedWasteTime) {
   }
 }
 
-TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
+TEST_F(ServerTest, ShutdownWaitsForUnfinishedCalls) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   std::thread end([this] { EXPECT_TRUE(Shutdown()); });
@@ -204,7 +204,7 @@ TEST_F(ServerTest, TheEndWaitsForACallInHandAndAnswersIt) {
   EXPECT_FALSE(StartedCall(client_.get(), "Echo").Wait().ok());
 }
 
-TEST_F(ServerTest, CallsInFlightAtTheDeadlineAreCut) {
+TEST_F(ServerTest, CallsInFlightAtTheDeadlineAreCutOff) {
   StartedCall client(client_.get(), "Hold");
   Call* const call = held_.get_future().get();
   std::thread end(
@@ -215,7 +215,7 @@ TEST_F(ServerTest, CallsInFlightAtTheDeadlineAreCut) {
   end.join();
 }
 
-// A connection of a client that neither calls nor hangs up, begun when the server is in `phase`.
+// Begins a connection in this phase; its client sends nothing. Expects whether it is then closed.
 void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
   net::Poller poller;
   const auto shared = std::make_shared<Shared>(ConnectionOptions(), Methods(), &poller);
@@ -227,7 +227,7 @@ void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
   for (const auto& each : poller.AllOf<Connection>()) each->CloseAtOnce();
 }
 
-// As one does that is accepted before the server begins to close, and served afterwards.
+// A connection may be accepted before the server begins to close, and begin afterwards.
 TEST(ConnectionStartTest, AConnectionThatBeginsWhileTheServerClosesIsClosed) {
   ExpectClosedIn(net::OpenConnections::Phase::kServing, false);
   ExpectClosedIn(net::OpenConnections::Phase::kDraining, false);
@@ -235,7 +235,7 @@ TEST(ConnectionStartTest, AConnectionThatBeginsWhileTheServerClosesIsClosed) {
 }
 
 // Once the server has ended, its owner may destroy objects that handlers use.
-TEST_F(ServerTest, TheEndWaitsForACallInHandWhoseClientHungUp) {
+TEST_F(ServerTest, ShutdownWaitsForAnUnfinishedCallWhoseClientHungUp) {
   auto gone = std::make_unique<Client>(port_);
   StartedCall client(gone.get(), "Hold");
   Call* const call = held_.get_future().get();

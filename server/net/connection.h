@@ -40,7 +40,7 @@ class OpenConnections {
   struct Leave {
     void operator()(OpenConnections* open) const { open->Remove(); }
   };
-  // A connection counts as open as long as it holds one.
+  // A connection counts as open as long as it holds a Place.
   using Place = std::unique_ptr<OpenConnections, Leave>;
 
   Place Add() {
@@ -187,10 +187,10 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   unsigned held_ = 0;                  // reads postponed to the next second
 };
 
-// Closes up to `most` connections of a poller to make room for others, in the order of last_use();
-// none that had a call within the last two seconds or began within the last one: its first request
-// may not have been read yet. Logs how many, once per minute. Returns false if there is none to
-// close.
+// Closes up to `most` connections to make room for others, in the order of last_use(). Spares
+// connections with a call within the last two seconds, and newer than a second, whose first request
+// may not have been read yet. Logs the number of closed ones, at most once per minute. Returns
+// false if it spares all.
 bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most,
                  scheduling::Clock::time_point now = scheduling::Clock::now());
 

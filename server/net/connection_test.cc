@@ -81,7 +81,7 @@ class ConnectionTest : public testing::Test {
   const std::shared_ptr<TestConnection> connection_ = Make();
 };
 
-TEST_F(ConnectionTest, OneThatIsReadableAgainAndAgainLeavesItsThreadToOthers) {
+TEST_F(ConnectionTest, AConnectionThatIsAlwaysReadableLeavesItsThreadToOthers) {
   constexpr int kMany = 1000;
   connection_->work = [this] {
     if (connection_->turns < kMany) connection_->Happened(EPOLLIN);
@@ -91,7 +91,7 @@ TEST_F(ConnectionTest, OneThatIsReadableAgainAndAgainLeavesItsThreadToOthers) {
   while (connection_->turns < kMany) Poll();
 }
 
-TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
+TEST_F(ConnectionTest, AWastefulConnectionIsNotReadUntilTheNextTick) {
   connection_->Begin();
   connection_->useful = false;
   connection_->work = Spin(6'000);
@@ -112,7 +112,7 @@ TEST_F(ConnectionTest, OneThatOnlyWastesTimeIsNotReadUntilTheTimeIsLookedAt) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(read());
 }
 
-TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
+TEST_F(ConnectionTest, AUsefulConnectionMayWasteSomeTime) {
   connection_->Begin();
   const auto read = [this](bool useful, int microseconds) {
     connection_->useful = useful;
@@ -125,7 +125,7 @@ TEST_F(ConnectionTest, OneThatIsOfUseMayWasteSomeTime) {
 }
 
 // Each connection may waste 5 ms, all connections of a host together 10 ms.
-TEST_F(ConnectionTest, ManyConnectionsOfOneHostWasteNoMoreTimeThanSome) {
+TEST_F(ConnectionTest, ConnectionsOfOneHostShareALimitOnWastedTime) {
   std::vector<std::shared_ptr<TestConnection>> all;
   int turns = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -157,7 +157,7 @@ class CloseIdlestTest : public ConnectionTest {
   }
 };
 
-TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirstUnlessItHasJustBegun) {
+TEST_F(CloseIdlestTest, TheOldestConnectionsWithoutCallsAreClosedFirstUnlessTheyHaveJustBegun) {
   const auto first = Add(), second = Add(), third = Add();
   EXPECT_FALSE(Close(2, /*just_now=*/true));
   EXPECT_TRUE(Close(2));
@@ -169,7 +169,7 @@ TEST_F(CloseIdlestTest, TheOldestWithoutACallIsClosedFirstUnlessItHasJustBegun) 
   EXPECT_FALSE(Close(2));
 }
 
-TEST_F(CloseIdlestTest, OneWithARecentCallStaysAndOnesWithoutAreClosed) {
+TEST_F(CloseIdlestTest, AConnectionWithARecentCallStaysOpen) {
   const auto with_call = Add(), without = Add();
   with_call->Happened(EPOLLIN);
   EXPECT_LT(without->last_use(), with_call->last_use());
@@ -179,7 +179,7 @@ TEST_F(CloseIdlestTest, OneWithARecentCallStaysAndOnesWithoutAreClosed) {
   EXPECT_FALSE(with_call->closed);
 }
 
-TEST_F(CloseIdlestTest, OneWhoseCallIsBeingAnsweredStaysAndIsNotTheFirstToBeAskedAgain) {
+TEST_F(CloseIdlestTest, ABusyConnectionStaysOpenAndIsNotChosenAgain) {
   const auto busy = Add(), other = Add();
   busy->idle = false;
   EXPECT_TRUE(Close(1));
@@ -189,7 +189,7 @@ TEST_F(CloseIdlestTest, OneWhoseCallIsBeingAnsweredStaysAndIsNotTheFirstToBeAske
   EXPECT_FALSE(busy->closed);
 }
 
-TEST_F(CloseIdlestTest, ATickRenewsTheLastCall) {
+TEST_F(CloseIdlestTest, ATickUpdatesTheTimeOfLastUse) {
   const auto used = Add();
   used->Happened(EPOLLIN);
   const auto before = used->last_use();
@@ -209,7 +209,7 @@ TEST(OpenConnectionsTest, PhasesOnlyAdvance) {
   EXPECT_EQ(open.phase(), Phase::kClosing);
 }
 
-TEST_F(ConnectionTest, OneForWhichThereIsNoMemoryIsClosed) {
+TEST_F(ConnectionTest, AConnectionThatRunsOutOfMemoryIsClosed) {
   connection_->work = [] { throw std::bad_alloc(); };
   connection_->Begin();
   EXPECT_TRUE(connection_->closed);

@@ -116,7 +116,7 @@ class MemoryLimit : public Budget {
 // call Take(); any thread may return.
 class Holding {
  public:
-  // Without a budget nothing is counted. Both must outlive this object.
+  // Without a budget nothing is counted. `budget` and `host` must outlive this object.
   Holding(Budget* budget, Budget::Account* host) : budget_(budget), host_(host) {}
   ~Holding() { ReturnAll(); }
   Holding(const Holding&) = delete;
@@ -194,7 +194,7 @@ class Hosts {
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
 };
 
-// The bytes of one answer that count as unread. Threads as for Holding. `hosts` and `host` must
+// The bytes of one answer that count as unread. As thread-safe as Holding. `hosts` and `host` must
 // outlive this object.
 class UnreadAnswer {
  public:

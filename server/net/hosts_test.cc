@@ -10,7 +10,7 @@
 namespace colcast::net {
 namespace {
 
-TEST(BudgetTest, AHostHasItsShareAndNoMore) {
+TEST(BudgetTest, AHostIsRefusedBeyondItsShare) {
   Budget budget({1000, 100, false});
   Budget::Account host, other;
   EXPECT_TRUE(budget.Take(&host, 60));
@@ -52,7 +52,7 @@ TEST(HoldingTest, CountsUntilItIsReturned) {
 }
 
 // Without shares, two hosts that hold the whole budget would make the server refuse all others.
-TEST(BudgetTest, ManyHostsShareWhatWouldBeTooMuchAndNobodyIsLeftOut) {
+TEST(BudgetTest, EachOfManyHostsGetsAShare) {
   Budget budget({200, 100, true});
   std::array<Budget::Account, 50> hosts;
   for (Budget::Account& host : hosts) {
@@ -76,7 +76,7 @@ TEST(BudgetTest, OneItemAtATimeMayExceedTheShare) {
   EXPECT_TRUE(budget.Take(&other, 1000));
 }
 
-TEST(BudgetTest, RequestsThatWaitedWhenTheirHostWasRefusedAreRefusedUntilThereIsRoom) {
+TEST(BudgetTest, RequestsFromBeforeARefusalAreRefusedUntilThereIsRoom) {
   Budget budget({200, 100, true});
   Budget::Account host, other;
   const Budget::Clock::time_point before = Budget::Clock::now();
@@ -90,7 +90,7 @@ TEST(BudgetTest, RequestsThatWaitedWhenTheirHostWasRefusedAreRefusedUntilThereIs
   EXPECT_FALSE(budget.IsUsedUp(host, before));
 }
 
-TEST(BudgetTest, AHostThatIsRefusedForOthersWaitsForThem) {
+TEST(BudgetTest, AHostRefusedBecauseOfOthersWaitsForThem) {
   Budget budget({200, 100, true});
   Budget::Account one, other, host;
   EXPECT_TRUE(budget.Take(&one, 150));
@@ -103,7 +103,7 @@ TEST(BudgetTest, AHostThatIsRefusedForOthersWaitsForThem) {
   EXPECT_FALSE(budget.IsUsedUp(host, before));
 }
 
-TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
+TEST(HostsTest, PeersOfOneHostShareOneObject) {
   Hosts hosts(100, 1000);
   const auto host = hosts.Of("ipv4:10.0.0.7:1");
   EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:2"), host);
@@ -112,7 +112,7 @@ TEST(HostsTest, PeersOfOneHostAreOneForAsLongAsAnyIsHeld) {
   EXPECT_EQ(hosts.Of("ipv4:10.0.0.7:3"), host);
 }
 
-TEST(HostsTest, ThreadsMayAskAndWasteAtOnce) {
+TEST(HostsTest, SeveralThreadsMayFindHostsAndAddWastedTime) {
   Hosts hosts(1000, 1000);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

@@ -109,7 +109,7 @@ void Listener::PostTimer() {
 }
 
 // Closes connections if few descriptors are free, to reserve some for files that the server opens.
-// The number of the next free descriptor tells how many are in use. Returns false if there is no
+// The next free descriptor's number shows how many are in use. Returns false if there is no
 // connection to close.
 bool Listener::MakeRoom() {
   constexpr rlim_t kReserve = 64;

@@ -25,7 +25,7 @@ class Handshakes {
  public:
   static constexpr int kMaxPerHost = 256;
 
-  // `accept` serves a client after its handshake, or one that sent plain HTTP instead.
+  // `accept` serves a client after its handshake, or a client that sent plain HTTP instead.
   explicit Handshakes(Accept accept);
   ~Handshakes();
   Handshakes(const Handshakes&) = delete;
@@ -88,7 +88,7 @@ class Listener final : public Pollable {
   const Serving serving_;
   Poller* const poller_;
   const std::unique_ptr<Handshakes> handshakes_;  // null for unencrypted connections
-  std::atomic<uint64_t> number_{0};               // 0 until known
+  std::atomic<uint64_t> number_{0};               // the poller's number for it; 0 until known
 };
 
 }  // namespace colcast::net

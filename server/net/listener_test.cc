@@ -46,7 +46,7 @@ class ListenerTest : public ::testing::Test {
   std::shared_ptr<Listener> listener_;
 };
 
-TEST_F(ListenerTest, AClientForWhomThereIsNoMemoryIsClosedAndTheNextOneServed) {
+TEST_F(ListenerTest, RunningOutOfMemoryForOneClientLeavesTheNextOneServed) {
   int come = 0;
   std::unique_ptr<Socket> served;
   Listen([&](std::unique_ptr<Socket> socket, const std::string&) {
@@ -62,7 +62,7 @@ TEST_F(ListenerTest, AClientForWhomThereIsNoMemoryIsClosedAndTheNextOneServed) {
   EXPECT_EQ(first->Read(&byte, &size), Socket::Result::kClosed);
 }
 
-TEST_F(ListenerTest, AnAddressThatCannotBeHadIsToldWithItsCause) {
+TEST_F(ListenerTest, ErrorsSayWhyAnAddressCannotBeUsed) {
   std::shared_ptr<Listener> second;
   Listen({});
   EXPECT_EQ(Listener::Listen("127.0.0.1", listener_->port(), {}, &poller_, &second).message,
@@ -72,7 +72,7 @@ TEST_F(ListenerTest, AnAddressThatCannotBeHadIsToldWithItsCause) {
 }
 
 // Workers may be busy, and clients that only connect must not occupy them.
-TEST_F(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
+TEST_F(ListenerTest, TlsClientsAreAcceptedWithoutAWorker) {
   const Owned<SSL_CTX> context = ClientContext();
   const Identity server = MakeIdentity("server", 3600, nullptr);
   TlsConfig config;
@@ -88,7 +88,7 @@ TEST_F(ListenerTest, WithTlsClientsAreAcceptedWithoutAWorker) {
 }
 
 // The kernel announces a client only once.
-TEST_F(ListenerTest, ClientsForWhomThereIsNoDescriptorAreServedWhenThereIsOne) {
+TEST_F(ListenerTest, ClientsWaitForAFreeDescriptorAndAreThenServed) {
   std::vector<std::unique_ptr<Socket>> served;
   Listen([&](std::unique_ptr<Socket> socket, const std::string&) {
     served.push_back(std::move(socket));
@@ -150,7 +150,7 @@ TEST_F(HandshakesTest, ClientsAreServedAfterTheirHandshakes) {
   EXPECT_EQ(served_, kThreads * kEach);
 }
 
-TEST_F(HandshakesTest, AClientThatSaysSomethingElseIsClosed) {
+TEST_F(HandshakesTest, AClientThatDoesNotSpeakTlsIsDisconnected) {
   const auto client = Connect();
   ASSERT_EQ(send(client->fd(), "no such protocol", 16, 0), 16);
   uint8_t byte = 0;
@@ -159,7 +159,7 @@ TEST_F(HandshakesTest, AClientThatSaysSomethingElseIsClosed) {
   EXPECT_EQ(served_, 0);
 }
 
-TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
+TEST_F(HandshakesTest, UnfinishedHandshakesPerHostAreLimited) {
   std::vector<std::unique_ptr<Socket>> clients;
   for (int i = 0; i < Handshakes::kMaxPerHost; ++i) clients.push_back(Connect());
   EXPECT_TRUE(IsClosed(*Connect("unix:")));
@@ -170,7 +170,7 @@ TEST_F(HandshakesTest, AHostMayBeginSoManyAndGoesOnWhenOneHasEnded) {
   ExpectServed(*Connect());
 }
 
-TEST_F(HandshakesTest, TheirEndClosesThoseThatHaveNotFinished) {
+TEST_F(HandshakesTest, EndingDisconnectsClientsWithUnfinishedHandshakes) {
   const auto client = Connect();
   handshakes_.reset();
   EXPECT_TRUE(IsClosed(*client));

@@ -31,7 +31,7 @@ class Pollable {
   virtual void CloseAtOnce() {}
 };
 
-// Any number of threads may wait. Each event wakes the one that began to wait last.
+// Any number of threads may wait. Each event wakes the thread that began to wait last.
 class Poller final : public scheduling::EventSource {
  public:
   explicit Poller(size_t max_unread_bytes_per_host = 32 << 20,

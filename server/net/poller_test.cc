@@ -32,13 +32,13 @@ class StandbyTest : public ::testing::Test {
   Standby standby_{&poller_};
 };
 
-TEST_F(StandbyTest, ItPollsWhereNobodyElseDoes) {
+TEST_F(StandbyTest, PollsIfNoOtherThreadDoes) {
   eventfd_write(event_, 1);
   while (looked_->happened == 0) std::this_thread::yield();
 }
 
 // Without LookNow(), the check happens once a second.
-TEST_F(StandbyTest, ItLooksAtTheTimeAtOnceWhereThatIsAskedFor) {
+TEST_F(StandbyTest, LookNowChecksTimeoutsImmediately) {
   constexpr int kTimes = 20;
   const Clock::time_point begin = Clock::now();
   for (int i = 1; i <= kTimes; ++i) {

@@ -9,20 +9,20 @@
 namespace colcast::net {
 namespace {
 
-TEST(HostOfTest, LeavesThePortOut) {
+TEST(HostOfTest, OmitsThePort) {
   EXPECT_EQ(HostOf("ipv4:10.0.0.7:51234"), "ipv4:10.0.0.7");
   EXPECT_EQ(HostOf("unix:/run/s"), "unix:/run/s");
   EXPECT_EQ(HostOf("unix:"), "unix:");
 }
 
-TEST(HostOfTest, AnIpv6NetworkIsOneHostAndAMappedAddressIsItsIpv4One) {
+TEST(HostOfTest, AnIpv6NetworkIsOneHostAndAMappedAddressIsAnIpv4Host) {
   EXPECT_EQ(HostOf("ipv6:[2001:db8:1:2:3:4:5:6]:51234"), "ipv6:[2001:db8:1:2::]/64");
   EXPECT_EQ(HostOf("ipv6:[2001:db8:1:2:ffff::9]:80"), "ipv6:[2001:db8:1:2::]/64");
   EXPECT_NE(HostOf("ipv6:[2001:db8:1:3::9]:80"), HostOf("ipv6:[2001:db8:1:2::9]:80"));
   EXPECT_EQ(HostOf("ipv6:[::ffff:10.0.0.7]:80"), "ipv4:10.0.0.7");
 }
 
-TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
+TEST(IsLocalTest, LoopbackAddressesAndUnixSocketsAreLocal) {
   for (const char* peer : {"ipv4:127.0.0.1:51234", "ipv4:127.8.0.1:1", "ipv6:%5B::1%5D:51234",
                            "ipv6:[::1]:51234", "unix:", "unix:/run/s"}) {
     EXPECT_TRUE(IsLocal(peer)) << peer;
@@ -35,7 +35,7 @@ TEST(IsLocalTest, TheLoopbackInterfaceAndUnixSocketsAre) {
 
 // OpenSSL would read until data arrives or the socket is empty, so a client that keeps sending
 // KeyUpdates would occupy a thread.
-TEST(SocketTest, AReadEndsHoweverManyKeyUpdatesCome) {
+TEST(SocketTest, AReadEndsEvenIfKeyUpdatesKeepComing) {
   const auto ends = ConnectedSockets();
   const Owned<SSL_CTX> server_context = ServerContext();
   Socket server(ends[0], server_context.get());

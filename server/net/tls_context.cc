@@ -46,7 +46,7 @@ std::string Reason() {
   return text == nullptr ? "unknown error" : text;
 }
 
-// Makes an encrypted key an error: nobody can enter its password.
+// Makes an encrypted key an error, because nobody can enter its password.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Status ParseKey(const std::string& pem, Key* key) {
@@ -159,7 +159,7 @@ SSL_TICKET_RETURN CheckResumed(SSL*, SSL_SESSION* session, const unsigned char*,
   }
   const X509* const certificate = SSL_SESSION_get0_peer(session);
   if (certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) {
-    return SSL_TICKET_RETURN_IGNORE_RENEW;  // forces a full handshake, which refuses it
+    return SSL_TICKET_RETURN_IGNORE_RENEW;  // forces a full handshake, which fails
   }
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

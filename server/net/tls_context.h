@@ -23,8 +23,8 @@ struct TlsConfig {
   std::string key;
   std::string certificates;        // the server's certificate, then the intermediate ones
   std::string client_authorities;  // if empty, clients need no certificate
-  std::string path;                // path of the file with these settings; empty if there is none
-  FileIdentity identity;           // identity of that file before it was read
+  std::string path;                // path of the file with these settings; empty without a file
+  FileIdentity identity;           // the file's identity before it was read
   // When all certificates are valid, in seconds since 1970. Set by ReadTlsConfig().
   int64_t valid_from = 0;
   int64_t valid_until = 0;
@@ -64,7 +64,7 @@ class TlsContext {
 
   std::mutex reload_mutex_;
   TlsConfig config_ ABSL_GUARDED_BY(reload_mutex_);  // the last valid one
-  // When the certificates that were refused as not valid yet become valid; 0 for none.
+  // When certificates that were refused because they are not valid yet become valid; 0 for none.
   int64_t retry_at_ ABSL_GUARDED_BY(reload_mutex_) = 0;
   mutable std::mutex mutex_;
   std::array<std::shared_ptr<SSL_CTX>, 2> current_ ABSL_GUARDED_BY(mutex_);  // by protocol

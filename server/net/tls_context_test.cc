@@ -69,13 +69,13 @@ class TlsContextTest : public ::testing::TestWithParam<int> {
     if (SSL_read(client.get(), read.data(), 2) != 2) return false;
     is_resumed_ = SSL_session_reused(client.get()) == 1;
     session_.reset(SSL_get1_session(client.get()));
-    SSL_set_shutdown(client.get(), SSL_SENT_SHUTDOWN);  // otherwise it is not resumed
+    SSL_set_shutdown(client.get(), SSL_SENT_SHUTDOWN);  // otherwise the session is not resumed
     return true;
   }
 
   const Identity authority_ = MakeIdentity("authority", 3600, nullptr);
   std::shared_ptr<TlsContext> context_;
-  Owned<SSL_SESSION> session_{nullptr, SSL_SESSION_free};  // can be resumed
+  Owned<SSL_SESSION> session_{nullptr, SSL_SESSION_free};  // the session to resume
   bool is_resumed_ = false;
 };
 

@@ -15,16 +15,16 @@ namespace colcast::pages {
 
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// Adds "/", a static page that shows what serves and how fast; it reads /status.json (what serves)
-// and kMetricsPath (all metrics, docs/metrics.md). Unless `metrics_path` is empty, it also serves
-// the metrics.
+// Adds "/", a static page that shows which models serve and how fast; the page's sources
+// /status.json (the models' states) and kMetricsPath (all metrics, docs/metrics.md); and, unless
+// `metrics_path` is empty, the metrics at that path, too.
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 
 // All metrics, in Prometheus' text format.
 std::string MetricsText(const Backend& backend, std::string_view server_version);
 
-// What serves and why not: the models' versions and the item tables.
+// The states of the models' versions and of the item tables, with the reasons for failures.
 std::string StatusJson(const Backend& backend, std::string_view server_version);
 
 // Adds every version with its state, the reason if it does not serve, and its signatures' columns.

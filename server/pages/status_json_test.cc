@@ -49,7 +49,7 @@ std::string Text(const rapidjson::Value& value) {
   return text.GetString();
 }
 
-TEST(ModelsSectionTest, AVersionsStateAndItsError) {
+TEST(ModelsSectionTest, EachVersionHasItsStateAndError) {
   const struct {
     VersionState state;
     Status error;
@@ -73,7 +73,7 @@ TEST(ModelsSectionTest, AVersionsStateAndItsError) {
   }
 }
 
-TEST(ModelsSectionTest, LabelsAndPathsAreAsTheyAre) {
+TEST(ModelsSectionTest, LabelsAndPathsAreUnchanged) {
   VersionSnapshot version = Version(int64_t{9007199254740993}, VersionState::kAvailable);
   version.labels = {"<b>", "\"canary\""};
   const rapidjson::Document json = Models({version});
@@ -84,7 +84,7 @@ TEST(ModelsSectionTest, LabelsAndPathsAreAsTheyAre) {
       R"("labels":["<b>","\"canary\""],"signatures":[]}]}])");
 }
 
-TEST(ModelsSectionTest, TheColumnsOfSignatures) {
+TEST(ModelsSectionTest, SignaturesListTheirColumns) {
   VersionSnapshot version = Version(3, VersionState::kAvailable);
   version.servable = inference::MakeServable(3, R"(
     signature_def { key: "late" value {

@@ -40,7 +40,7 @@ TEST_F(TextProtoTest, NamesFileMessageLineAndColumn) {
                                     HasSubstr(":2:11: Error parsing"), HasSubstr("server_kay")));
 }
 
-TEST_F(TextProtoTest, AFileThatIsNotThereIsNotFound) {
+TEST_F(TextProtoTest, AMissingFileIsNotFound) {
   SSLConfig config;
   const Status status = ReadTextProto("/nowhere/ssl.cfg", &config);
   EXPECT_EQ(status.code, StatusCode::kNotFound);

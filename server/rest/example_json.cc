@@ -47,8 +47,8 @@ class ExampleBuilder {
   }
   const std::string& name() const { return name_; }  // of the current feature
 
-  // Returns INVALID_ARGUMENT for a value of an unsupported kind, or of another kind than earlier
-  // ones. The caller prepends the culprit's name.
+  // Returns INVALID_ARGUMENT if the value's kind is unsupported or differs from that of earlier
+  // values. The caller prepends the culprit's name.
   Status Add(const JsonValue& value) {
     const auto kind = KindOf(value);
     if (kind == Feature::KIND_NOT_SET) {
@@ -133,8 +133,8 @@ class ExampleBuilder {
   Feature* feature_ = nullptr;
 };
 
-// Appends the Example with its features in the order of their names, which is quicker to read if it
-// is the same in all Examples.
+// Appends the Example with its features sorted by name: reading is faster if all Examples have the
+// same order.
 void AppendSerialized(const tensorflow::Example& example, CountedBytes* bytes) {
   const size_t size = example.ByteSizeLong();
   google::protobuf::io::ArrayOutputStream stream(bytes->Room(size), static_cast<int>(size));
@@ -189,7 +189,7 @@ class ExampleReader : public ValueReader {
     if (value.kind != JsonValue::Kind::kBase64) {
       return FailAt(Here() + " is ", value, ", expected an object of features");
     }
-    // At this place, {"b64": ...} is an Example with a feature "b64".
+    // In place of an Example, {"b64": ...} is an Example with a feature "b64".
     if (Status status = builder_.BeginFeature("b64"); !status.ok()) return Fail(std::move(status));
     if (Status status = builder_.Add(JsonString(value.text)); !status.ok()) {
       return Fail(std::move(status));

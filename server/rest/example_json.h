@@ -23,11 +23,11 @@ class ExamplesJson {
   // earlier call read; see ReadJson(). A feature is a value or a list of values of one kind: whole
   // numbers, true and false are int64, other numbers float, strings and {"b64": ...} bytes.
   // INVALID_ARGUMENT names the example, the feature and the value. Returns RESOURCE_EXHAUSTED for
-  // more than `max_examples`. A syntax error takes precedence over one in the signature's name, and
-  // that over errors in the examples.
+  // more than `max_examples`. Of several errors, returns a syntax error first, then one in the
+  // signature's name, then one in the examples.
   Status Read(std::string_view text, int64_t max_examples);
 
-  // Empty if the body has none.
+  // Empty if the body has no "signature_name".
   const std::string& signature_name() const { return signature_name_; }
   const ExampleInput& input() const { return input_; }
 

@@ -48,7 +48,7 @@ std::string Feature(const std::string& list) {
   return "features { feature { key: \"f\" value { " + list + " } } } ";
 }
 
-TEST(ExampleJson, AFeaturesKindFollowsItsValues) {
+TEST(ExampleJson, AFeaturesValuesDetermineItsKind) {
   const struct {
     const char* values;
     const char* list;
@@ -82,7 +82,7 @@ TEST(ExampleJson, TheContextIsReadAsAnExample) {
   EXPECT_THAT(Parsed(R"({"examples": [{"f": 1}]})").input.context, IsEmpty());
 }
 
-TEST(ExampleJson, AnExampleWithOnlyB64IsAnObject) {
+TEST(ExampleJson, AnExampleMayConsistOfAFeatureNamedB64) {
   EXPECT_THAT(TextsOf(R"({"examples": [{"b64": "YQ=="}]})"),
               ElementsAre("features { feature { key: \"b64\" value { bytes_list { value: "
                           "\"YQ==\" } } } } "));
@@ -129,7 +129,7 @@ TEST(ExampleJson, ErrorsNameExampleFeatureAndValue) {
   }
 }
 
-TEST(ExampleJson, ReadingAgainForgetsTheFirstReading) {
+TEST(ExampleJson, ReadingAgainReplacesTheFirstRequest) {
   ExamplesJson json(nullptr);
   EXPECT_FALSE(json.Read(R"({"examples": [{"f": 1}, {"f": )", 100).ok());
   ASSERT_TRUE(json.Read(R"({"examples": [{}]})", 100).ok());
@@ -137,7 +137,7 @@ TEST(ExampleJson, ReadingAgainForgetsTheFirstReading) {
   EXPECT_EQ(TextOf(json.input().examples[0].ToString()), "features { } ");
 }
 
-TEST(ExampleJson, ItsMemoryIsCountedAndReturned) {
+TEST(ExampleJson, MemoryIsCountedAndReturned) {
   net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);

@@ -89,7 +89,7 @@ class JsonCodec : public Base {
   }
 
  protected:
-  // Reads the request from the body, for a call that has its servable, and finds its signature.
+  // Reads the request from the body and finds its signature. The call must have its servable.
   virtual Status Parse(std::string_view text, api::Call* call) = 0;
 
   const std::shared_ptr<Exchange> http_;

@@ -68,7 +68,7 @@ std::string ErrorOf(DataType dtype, const std::string& values) {
   return Parsed(dtype, values).status().message;
 }
 
-TEST(JsonColumn, RowsOfListsBecomeOneTensor) {
+TEST(JsonColumn, NestedListsBecomeOneTensor) {
   const Parsed parsed(DT_INT32, "[[1, 2], [3, 4], [5, 6]]");
   ASSERT_TRUE(parsed.status().ok());
   EXPECT_EQ(parsed.column().dims, (std::vector<int64_t>{1, 3, 2}));
@@ -103,7 +103,7 @@ TEST(JsonColumn, IntegersKeepAllBits) {
   EXPECT_EQ(Elements<uint8_t>(DT_UINT8, "0, 255"), (std::vector<uint8_t>{0, 255}));
 }
 
-TEST(JsonColumn, NumbersOutsideTheRangeAreNamed) {
+TEST(JsonColumn, ErrorsNameNumbersOutsideTheRange) {
   EXPECT_EQ(ErrorOf(DT_INT32, "1, 2147483648"),
             "input \"x\" (DT_INT32): the number 2147483648, expected a whole number from "
             "-2147483648 to 2147483647");
@@ -139,21 +139,21 @@ TEST(JsonColumn, StringsAreTextOrBase64) {
             "input \"x\" (DT_STRING): the number 1, expected a string or {\"b64\": \"...\"}");
 }
 
-TEST(JsonColumn, OtherTypesAreNamed) {
+TEST(JsonColumn, ErrorsNameValuesOfTheWrongType) {
   EXPECT_EQ(ErrorOf(DT_FLOAT, "null"), "input \"x\" (DT_FLOAT): null, expected a number");
   EXPECT_EQ(ErrorOf(DT_BOOL, "1"), "input \"x\" (DT_BOOL): the number 1, expected true or false");
   EXPECT_EQ(ErrorOf(DT_FLOAT, "[0, [\"a\"]]"),
             "input \"x\"[1] (DT_FLOAT): a list of 1, expected a single value, like the first one");
 }
 
-TEST(JsonColumn, RaggedListsAreNamedWithTheirPlace) {
+TEST(JsonColumn, ErrorsNameThePlaceOfARaggedList) {
   EXPECT_EQ(ErrorOf(DT_INT32, "[[1, 2], [3]]"),
             "input \"x\"[1] (DT_INT32): a list of 1, expected a list of 2, like the first one");
   EXPECT_EQ(ErrorOf(DT_INT32, "[1], 2"),
             "input \"x\" (DT_INT32): the number 2, expected a list of 1, like the first one");
 }
 
-TEST(JsonColumn, NestingHasALimit) {
+TEST(JsonColumn, NestingIsLimited) {
   EXPECT_EQ(ErrorOf(DT_INT32, std::string(255, '[') + std::string(255, ']')),
             "input \"x\": lists nested deeper than 254");
 }

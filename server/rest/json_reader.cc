@@ -40,8 +40,8 @@ constexpr unsigned kParseFlags = rapidjson::kParseIterativeFlag | rapidjson::kPa
                                  rapidjson::kParseNumbersAsStringsFlag |
                                  rapidjson::kParseNanAndInfFlag;
 constexpr std::string_view kBase64 = "b64";
-constexpr size_t kMostDigits = 60;  // of a number in a message
-// The parser needs eight bytes per level, but a client sends only one byte for it.
+constexpr size_t kMostDigits = 60;  // of a number in an error message
+// Nesting takes eight bytes of memory for each byte that a client sends.
 constexpr size_t kMaxDepth = 100'000;
 
 // The current string, and the memory of all strings with escapes: at most the text's size.

@@ -38,7 +38,7 @@ struct JsonValue {
     double real;
     size_t count;  // number of elements in a list or object; valid when it has ended
   };
-  // Text of a string; a kDouble as it was sent. Invalid after the reader returns.
+  // The text of a string, or of a kDouble as it was sent. Invalid after the reader returns.
   std::string_view text;
 };
 
@@ -128,7 +128,7 @@ class ValueReader {
   size_t culprit_depth_ = 0;
 };
 
-// The error with which readers of rows stop at the limit.
+// The error of a reader that stops because there are more than `max_rows` rows.
 inline Status TooManyRows(std::string_view where, int64_t max_rows) {
   return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
 }
@@ -146,7 +146,7 @@ class MembersReader : public ValueReader {
   // Returns the reader for a member's value, or null to skip the value. The reader must stay valid
   // until the value has ended. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
-  // Returns null if the member was given before, so that only its first value counts.
+  // Returns null, to skip the value, if the member was given before: only its first value counts.
   static ValueReader* First(bool* given, ValueReader* reader) {
     return std::exchange(*given, true) ? nullptr : reader;
   }

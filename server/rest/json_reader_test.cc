@@ -56,7 +56,7 @@ TEST(ReadJson, ErrorsNameTheByte) {
   for (const auto& [text, error] : kCases) EXPECT_EQ(ErrorOf(text), error) << text;
 }
 
-TEST(ReadJson, TheMemoryForNestingIsBounded) {
+TEST(ReadJson, MemoryForNestingIsLimited) {
   net::MemoryLimit limit(2 << 20);
   RequestMemory memory(&limit);
   const std::string text(10 << 20, '[');

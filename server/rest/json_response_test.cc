@@ -77,7 +77,7 @@ TEST(WriteOutputs, StringsThatAreNotUtf8AreBase64) {
             R"({"outputs":["a\"\n",{"b64":"/wE="},""]})");
 }
 
-TEST(WriteOutputs, AnOutputWithoutJsonIsNamed) {
+TEST(WriteOutputs, ErrorsNameOutputsThatCannotBeWritten) {
   EXPECT_EQ(Write({}, JsonFormat::kColumns), "the signature has no outputs");
   EXPECT_EQ(Write({{"y", DT_HALF, {1}, kFloats}}, JsonFormat::kColumns),
             "output \"y\": DT_HALF cannot be represented in JSON; ask for it over gRPC");
@@ -88,7 +88,7 @@ TEST(WriteOutputs, AnOutputWithoutJsonIsNamed) {
       "output \"b\" has 3 rows, output \"a\" 2; send \"inputs\" in place of \"instances\"");
 }
 
-TEST(WriteClassifications, AreLabelsAndScoresPerExample) {
+TEST(WriteClassifications, WritesLabelsAndScoresPerExample) {
   tensorflow::serving::ClassificationResult result;
   EXPECT_EQ(WriteClassifications(result), "{\n    \"results\": []\n}");
   auto* const classes = result.add_classifications();
@@ -99,7 +99,7 @@ TEST(WriteClassifications, AreLabelsAndScoresPerExample) {
             "{\n    \"results\": [[[\"a\", 0.0], [\"\", 0.5]], []]\n}");
 }
 
-TEST(WriteRegressions, AreValuesPerExample) {
+TEST(WriteRegressions, WritesOneValuePerExample) {
   tensorflow::serving::RegressionResult result;
   result.add_regressions()->set_value(1);
   result.add_regressions()->set_value(0.25);

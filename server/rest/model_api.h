@@ -39,7 +39,7 @@ struct RestCall {
 // Segments other than NAME and L may be upper case. NAME and L are percent-encoded and may decode
 // to anything, because they are only compared with names of models and labels. Returns
 // INVALID_ARGUMENT for any other target that begins with /v1/, including one with a '?', as in TF
-// Serving. Returns NOT_FOUND, with what to do instead, for a target that begins with /v2.
+// Serving. Returns NOT_FOUND, saying what to use instead, for a target that begins with /v2.
 Status ParseRestPath(std::string_view http_method, std::string_view target, RestCall* call);
 
 // Reads the body and runs the model on the workers. `call.method` is kPredict, kClassify or
@@ -47,7 +47,7 @@ Status ParseRestPath(std::string_view http_method, std::string_view target, Rest
 void RunModel(const Backend& backend, std::chrono::milliseconds timeout, size_t max_body_bytes,
               const RestCall& call, std::shared_ptr<Exchange> exchange);
 
-// The metadata answers, each written once per version. Thread-safe.
+// The metadata answers, written once per version. Thread-safe.
 class MetadataAnswers {
  public:
   Status Find(const std::shared_ptr<const inference::Servable>& servable, Response* answer);

@@ -27,7 +27,7 @@ struct Target {
 
   RequestMemory* memory;
   DecodedRequest* request;
-  std::deque<CountedBytes>* contents;  // the values of its columns
+  std::deque<CountedBytes>* contents;  // the values of the request's columns
 };
 
 std::string InputNames(const SignatureDef& signature) {
@@ -45,7 +45,7 @@ Status UnknownInput(const std::string& where, std::string_view name,
                          InputNames(signature));
 }
 
-// Reads "instances": one object per row with the same inputs in each, or values of the only input.
+// Reads "instances": for each row an object, all with the same inputs, or the only input's value.
 class RowsReader final : public ValueReader {
  public:
   // The arguments must outlive this object.
@@ -296,7 +296,7 @@ class PredictReader final : public MembersReader {
     bool& given = rows ? rows_given_ : columns_given_;
     if ((!rows && name != "inputs") || given) return nullptr;
     given = true;
-    // A request with both is refused, so the second one need not be read.
+    // A request with both members is refused, so the second one need not be read.
     if (rows_given_ && columns_given_) return nullptr;
     if (name_given_) name_ = signature_name_.text();
     Find();

@@ -26,7 +26,7 @@ enum class JsonFormat {
 // The request in a body; owns the memory of its columns.
 class PredictJson {
  public:
-  // Finds the signature with that name, "" for the default one. The result must outlive the
+  // Finds the signature called `name`, or the default one if it is "". The result must outlive the
   // request.
   using FindSignature =
       std::function<Status(const std::string& name, const tensorflow::SignatureDef** signature)>;
@@ -35,12 +35,12 @@ class PredictJson {
   explicit PredictJson(RequestMemory* memory) : memory_(memory) {}
 
   // Fills columns, with the signature's dtypes, from "instances" or "inputs" of `text`, which is
-  // not needed afterwards; see ReadJson(). The text is read twice if "signature_name" comes after
-  // them. An input with a default may be absent; in row format it must then be absent from all
-  // rows. INVALID_ARGUMENT names the input, the row and the element; RESOURCE_EXHAUSTED is for more
-  // than `max_rows` instances. A dtype that JSON cannot represent is UNIMPLEMENTED, in row format
-  // INVALID_ARGUMENT, both as in TF Serving. Of several errors, returns a syntax error first, then
-  // one in the signature's name, then the first one that was found in the inputs.
+  // not needed afterwards; see ReadJson(). The text is read twice if "signature_name" follows the
+  // inputs. An input with a default may be absent; in row format it must then be absent from all
+  // rows. INVALID_ARGUMENT names the input, the row and the element. Returns RESOURCE_EXHAUSTED for
+  // more than `max_rows` instances. As in TF Serving, a dtype that JSON cannot represent is
+  // UNIMPLEMENTED, in row format INVALID_ARGUMENT. Of several errors, returns a syntax error first,
+  // then one in the signature's name, then the first one found in the inputs.
   Status Read(std::string_view text, int64_t max_rows, const FindSignature& find);
 
   const std::string& signature_name() const { return signature_name_; }  // empty if none is named
@@ -57,7 +57,7 @@ class PredictJson {
   std::string signature_name_;
   JsonFormat format_ = JsonFormat::kRows;
   DecodedRequest request_;
-  std::deque<CountedBytes> contents_;  // the values of its columns
+  std::deque<CountedBytes> contents_;  // the values of the request's columns
 };
 
 }  // namespace colcast::http

@@ -99,7 +99,7 @@ TEST(ReadInputs, FillsColumns) {
   }
 }
 
-TEST(ReadInputs, AbsentColumnsAreLeftToTheModel) {
+TEST(ReadInputs, AbsentInputsAreLeftToTheEngine) {
   for (const char* const json : {"{}", R"({"inputs": {}})"}) {
     EXPECT_EQ(Parsed(json, SignatureDef()).ToString(), "columns");
   }
@@ -146,7 +146,7 @@ TEST(ReadInputs, TheOnlyInputNeedsNoName) {
             "columns x:DT_STRING[]=a;");
 }
 
-TEST(ReadInputs, ErrorsHavePlaceAndCause) {
+TEST(ReadInputs, ErrorsNamePlaceAndCause) {
   const Case kCases[] = {
       {"{}", "Missing 'inputs' or 'instances' key"},
       {R"({"inputs": 1, "instances": [1]})",
@@ -181,7 +181,7 @@ TEST(ReadInputs, ErrorsHavePlaceAndCause) {
   }
 }
 
-TEST(ReadInputs, ADtypeWithoutJsonHasTfServingsCodes) {
+TEST(ReadInputs, ADtypeWithoutJsonFailsWithTfServingsCode) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_COMPLEX64, DT_COMPLEX128}) {
     EXPECT_EQ(Parsed(R"({"inputs": [1]})", OneInput(dtype)).status.code,
               StatusCode::kUnimplemented);
@@ -192,7 +192,7 @@ TEST(ReadInputs, ADtypeWithoutJsonHasTfServingsCodes) {
   }
 }
 
-TEST(ReadInputs, TheFirstErrorThatIsFoundIsReported) {
+TEST(ReadInputs, TheFirstErrorIsReported) {
   const Case kCases[] = {
       {R"({"inputs": {"score": [[1, 2], [3, null], [4]]}})",
        "input \"score\"[1][1] (DT_FLOAT): null, expected a number"},
@@ -219,7 +219,7 @@ TEST(ReadInputs, TheFirstErrorThatIsFoundIsReported) {
   }
 }
 
-TEST(ReadInputs, OfRepeatedMembersTheFirstCounts) {
+TEST(ReadInputs, TheFirstOfRepeatedMembersCounts) {
   EXPECT_EQ(Parsed(R"({"inputs": [1], "inputs": "x"})", OneInput(DT_INT64)).ToString(),
             "columns x:DT_INT64[1]=1;");
 }

@@ -31,9 +31,9 @@ class GrpcServer {
     http2::ConnectionOptions connections;  // apart from max_request_bytes
   };
 
-  // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT for a
-  // socket's path that is too long or names another kind of file; a socket that is there is
-  // replaced. `poller`, which idle threads poll, must outlive the server and the workers.
+  // Returns UNAVAILABLE, naming the address, if listening fails, and INVALID_ARGUMENT if the socket
+  // path is too long or names a file that is not a socket. Replaces an existing socket. `poller`,
+  // which idle threads poll, must outlive the server and the workers.
   static Status Start(const Options& options, const Backend& backend, net::Poller* poller,
                       std::unique_ptr<GrpcServer>* server);
 
@@ -57,7 +57,7 @@ class GrpcServer {
   Status Listen(const Options& options);
 
   const Backend backend_;
-  const std::unique_ptr<HealthService> health_service_;  // null if there is none
+  const std::unique_ptr<HealthService> health_service_;  // null unless Options::health_service
   std::string address_;
   std::unique_ptr<http2::Server> server_;
   bool running_ = false;

@@ -26,8 +26,8 @@ using http2::Methods;
 // default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
-// Returns INVALID_ARGUMENT if `bytes` are not a `Proto`, and RESOURCE_EXHAUSTED if there are too
-// many.
+// Returns INVALID_ARGUMENT if `bytes` are not a `Proto`, and RESOURCE_EXHAUSTED for more than
+// kMaxMessageBytes.
 template <typename Proto>
 Status ReadMessage(const Message& bytes, Proto* proto) {
   if (bytes.size() > kMaxMessageBytes) {

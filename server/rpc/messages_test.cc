@@ -24,14 +24,14 @@ TEST(MessagesTest, MessagesAreReadAsWritten) {
   EXPECT_EQ(read.SerializeAsString(), written.SerializeAsString());
 }
 
-TEST(MessagesTest, MalformedBytesAreAnErrorWithTheMessagesName) {
+TEST(MessagesTest, ErrorsNameTheMalformedMessage) {
   GetModelStatusRequest request;
   const Status status = ReadMessage(Of("\xff\xff"), &request);
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message, "malformed GetModelStatusRequest: protobuf cannot parse its 2 bytes");
 }
 
-TEST(MessagesTest, TooManyBytesAreNotRead) {
+TEST(MessagesTest, TooLargeMessagesAreRefused) {
   GetModelStatusRequest request;
   const Status status = ReadMessage(Of(std::string(kMaxMessageBytes + 1, 'x')), &request);
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);

@@ -28,7 +28,7 @@ constexpr char kSignatureDef[] = "signature_def";
 
 // The trailer of GetModelMetadata that says what this server can do beyond TensorFlow Serving:
 // repeat single rows, read a domain's rows through an index, answer several users in one request,
-// and compute a user's state without candidates. Clients send plain requests where it is absent.
+// and compute a user's state without candidates. Without it, clients send plain requests.
 constexpr char kCanTrailer[] = "x-colcast-can";
 constexpr char kCan[] = "expand,index,users,prefetch";
 
@@ -85,7 +85,7 @@ ModelSpec SpecOf(const std::string& name, const std::string& version) {
   return spec;
 }
 
-// Whether the model is ready; one that is missing or cannot answer is not.
+// Whether the model is loaded and can answer.
 bool IsReady(const models::ServingTable& models, const oip::ModelReadyRequest& request) {
   std::shared_ptr<const inference::Servable> servable;
   return models.Find(SpecOf(request.name(), request.version()), &servable).ok() &&

@@ -52,7 +52,7 @@ struct Reloads {
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 
-// grpc.health.v1.Health, which says whether the server serves, for single checks and watches.
+// grpc.health.v1.Health: tells single checks and watches whether the server serves.
 
 inline constexpr char kHealthService[] = "grpc.health.v1.Health";
 

@@ -37,7 +37,7 @@ using tensorflow::serving::RegressionResponse;
 struct ExamplesMessages {
   const char* api;      // the method, and the name for the metrics
   const char* request;  // the message's name, for errors
-  // Parses the request without its examples; false if protobuf cannot.
+  // Parses the request without its examples. Returns false if protobuf cannot parse it.
   bool (*parse)(const std::string& rest, MultiInferenceRequest* tasks);
   Status (*write)(const MultiInferenceResponse& response, http2::Message* message);
 };
@@ -73,7 +73,7 @@ Status WriteRegression(const MultiInferenceResponse& all, http2::Message* messag
 }
 
 // Call before reading a request. Another core may have received the bytes, so prefetching all of
-// them is faster than fetching one after the other.
+// them is faster than fetching them line by line.
 void Prefetch(const http2::Message& request) {
   constexpr size_t kCacheLine = 64;
   constexpr size_t kMaxPrefetch = 128 << 10;  // well within a second-level cache
@@ -138,7 +138,7 @@ class WireCodec : public Codec {
   }
 
  protected:
-  // Finds what the message's `spec` names.
+  // Finds the servable and the signature that `spec` names.
   static Status FindModel(const ModelSpec& spec, api::Call* call) {
     if (call->has_servable()) return OkStatus();
     Status status = call->FindServable(spec);
@@ -206,7 +206,7 @@ constexpr ExamplesMessages kExamplesMessages[] = {
      }},
 };
 
-constexpr char kPredict[] = "Predict";  // requests to this API are logged
+constexpr char kPredict[] = "Predict";  // the API whose messages are logged as they are
 
 // Larger messages are not decoded until a worker dequeues them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;

@@ -1,4 +1,4 @@
-// Calls that run a model, from received gRPC bytes to sent ones.
+// Calls that run a model, from the received gRPC bytes to the bytes sent.
 #ifndef COLCAST_SERVER_RPC_WIRE_CALLS_H_
 #define COLCAST_SERVER_RPC_WIRE_CALLS_H_
 
@@ -23,7 +23,7 @@ namespace colcast::rpc {
 http2::Methods ModelCalls(const Backend& backend);
 
 // Decoded requests kept for reuse, so that decoding does not allocate. They move between threads:
-// the thread that reads calls fills the ones that workers return.
+// the thread that reads calls fills requests that workers have returned.
 //
 // All methods may be called from any thread.
 class SpareRequests {

@@ -28,7 +28,7 @@ TEST(SpareRequestsTest, ALargeRequestIsNotKept) {
   EXPECT_EQ(spares.Take(1)->most_bytes, 1);
 }
 
-TEST(SpareRequestsTest, ARequestIsKeptByItsMemoryNotItsMessage) {
+TEST(SpareRequestsTest, ASmallRequestIsKeptHoweverLargeItsMessage) {
   SpareRequests spares;
   constexpr size_t kLarge = 2 << 20;
   std::unique_ptr<SpareRequests::Spare> spare = spares.Take(kLarge);

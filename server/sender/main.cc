@@ -4,8 +4,8 @@
 //
 // Job: the texts `target` and `method` and those of Tls; the numbers `connections`, `timeout` and
 // `keep_every`; the number of requests, and each as a text; the number of calls, and `due` and
-// `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers; the call and
-// the text of each; `first_error`, without a size.
+// `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers, and the call
+// and text of each; `first_error`, without a size.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -38,7 +38,7 @@ int Fail(const std::string& message) {
   return 1;
 }
 
-// Returns INVALID_ARGUMENT with the path of the file if one cannot be used.
+// Returns INVALID_ARGUMENT, naming the file, if a file cannot be used.
 Status UseTls(const Tls& tls, SSL_CTX* context) {
   constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL

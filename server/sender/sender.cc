@@ -68,7 +68,7 @@ void Sender::End(const Call& call, const Status& status) {
   }
 }
 
-// Ends late calls, too. The poller knows all open connections, even those that were replaced.
+// Also ends late calls. The poller lists all open connections, including replaced ones.
 Clock::time_point Sender::NextEvent() {
   Clock::time_point next = Clock::time_point::max();
   if (next_ < job_.calls.size()) {

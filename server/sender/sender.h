@@ -58,7 +58,7 @@ struct SentCall {
 struct Outcome {
   double seconds = 0;                                     // time until the last answer
   std::vector<SentCall> calls;                            // in the order of the job
-  std::vector<std::pair<uint64_t, std::string>> answers;  // kept ones, with their call's number
+  std::vector<std::pair<uint64_t, std::string>> answers;  // kept answers, by call number
   std::string first_error;  // "CODE: message" of the call that failed first, or empty
 };
 
@@ -124,8 +124,8 @@ class Connection final : public net::Pollable {
   http2::Transport transport_;
   uint64_t number_ = 0;
   bool is_connected_ = false;
-  bool is_going_away_ = false;     // the server has announced it
-  Status error_;                   // once closed
+  bool is_going_away_ = false;     // no more calls can be sent
+  Status error_;                   // why the connection was closed
   std::map<int32_t, Call> calls_;  // by stream: in the order of sending
 };
 
@@ -154,7 +154,7 @@ class Sender {
   std::vector<std::shared_ptr<Connection>> connections_;  // calls use them in turn
   Clock::time_point began_;
   size_t next_ = 0;   // the next call to send
-  size_t ended_ = 0;  // number of calls
+  size_t ended_ = 0;  // number of calls that have ended
   Outcome outcome_;
 };
 

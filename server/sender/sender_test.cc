@@ -28,7 +28,7 @@ Answer AnswerOf(const Headers& headers, const std::string& bytes) {
   return answer;
 }
 
-// An answer of gRPC with this grpc-status.
+// A gRPC answer with this grpc-status.
 Answer Grpc(const std::string& status, const std::string& bytes) {
   return AnswerOf({{":status", "200"},
                    {"content-type", "application/grpc+proto"},
@@ -77,7 +77,7 @@ TEST(AnswerTest, AnAnswerThatIsNotGrpcIsAnError) {
   }
 }
 
-TEST(AnswerTest, AResetWithoutAStatusIsTheError) {
+TEST(AnswerTest, AResetWithoutAStatusIsAnError) {
   for (const auto& [error, code] : {std::pair(NGHTTP2_REFUSED_STREAM, StatusCode::kUnavailable),
                                     {NGHTTP2_PROTOCOL_ERROR, StatusCode::kInternal}}) {
     EXPECT_EQ(AnswerOf({{":status", "200"}, {"content-type", "application/grpc"}}, Framed("a"))

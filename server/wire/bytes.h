@@ -18,7 +18,7 @@ class Span {
  public:
   constexpr Span() = default;
   constexpr Span(const T* data, size_t size) : data_(data), size_(size) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): a vector is a span wherever one is read.
+  // NOLINTNEXTLINE(google-explicit-constructor): functions that take a Span accept vectors, too.
   Span(const std::vector<T>& values) : data_(values.data()), size_(values.size()) {}
 
   const T* data() const { return data_; }
@@ -103,7 +103,7 @@ class Bytes {
   const uint8_t* head_ = nullptr;  // the first head_size_ of size_ bytes
   size_t head_size_ = 0;
   size_t size_ = 0;
-  const Slice* rest_ = nullptr;  // the other bytes, beginning with this slice
+  const Slice* rest_ = nullptr;  // the slice in which the other bytes begin
 };
 
 // Same as IsValidUtf8() of contiguous text (server/base/text.h).

@@ -1,8 +1,8 @@
-// A request's columns: where their values are, and how they become elements, as
-// tensorflow::Tensor::FromProto does it.
+// A request's columns: where their values are, and how they become elements, by the rules of
+// tensorflow::Tensor::FromProto.
 //
-// A tensor_content that is not empty must have the exact size. Otherwise the dtype's typed field
-// counts: a short list repeats its last value; an empty list gives zeros, false, or empty strings.
+// A tensor_content that is not empty must have the exact size. If it is empty, the dtype's typed
+// field counts: a short list repeats its last value; an empty list gives zeros, false or "".
 //
 // Stricter than FromProto in three cases where FromProto would silently use data other than what
 // was sent: unknown_rank (it ignores the flag), more values than elements (it drops them), values
@@ -49,7 +49,7 @@ class StoredValues {
   // Whether the inner shape is padded to the longest list among the rows.
   virtual bool padded() const { return false; }
 
-  // The places of rows in the column; null for all rows.
+  // The positions of rows in the column; null for all rows.
   using Places = const Span<int64_t>*;
 
   // Writes the elements of these rows, row after row. Not for strings.
@@ -92,8 +92,8 @@ struct ColumnValues {
   std::vector<Bytes> messages;
   std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
 
-  // The number of a typed field whose values Tensor::FromProto() would ignore: one of another
-  // dtype, or beside tensor_content. 0 if there is none.
+  // The number of a typed field whose values Tensor::FromProto() would ignore, because they belong
+  // to another dtype or come with tensor_content. 0 if there is no such field.
   uint32_t ignored_field = 0;
 
   // If set, the values come from here and all fields above are empty. Must outlive the column.
@@ -154,13 +154,13 @@ struct Column {
 // unknown rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
 Status ElementCount(const Column& column, int64_t* count);
 
-// The most bytes that a list shorter than its shape may fill by repeating its last value: without a
-// limit, a request of a hundred bytes could ask for terabytes.
+// The largest column that may be filled by repeating the last value of a list that is too short:
+// without a limit, a request of a hundred bytes could ask for terabytes.
 constexpr int64_t kMaxRepeatedBytes = int64_t{1} << 30;
 
 // Checks by sizes alone that the column can fill `count` elements; call before allocating. Errors
 // name the input: INVALID_ARGUMENT if the dtype cannot be sent (invalid, unknown, resource,
-// variant, reference), if tensor_content has another size, or if there are more values than
+// variant, reference), if tensor_content has the wrong size, or if there are more values than
 // elements; RESOURCE_EXHAUSTED beyond kMaxRepeatedBytes.
 Status CheckValues(const Column& column, int64_t count);
 
@@ -175,8 +175,7 @@ Status CopyValues(const Column& column, int64_t count, void* out);
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 
-// Adds views of the column's `count` strings. Errors are those of
-// VisitStrings().
+// Adds views of the column's `count` strings. Fails like VisitStrings().
 Status AddStrings(const Column& column, int64_t count, std::vector<Bytes>* strings);
 
 // How many bytes it takes to fill a DT_STRING column up to `count` elements by repeating its last
@@ -248,7 +247,7 @@ void ForEachRecord(const ColumnValues& values, ValueField field, Visit&& visit) 
   }
 }
 
-// Returns an empty string if there are none.
+// Returns an empty string if there are no strings.
 Bytes LastString(const ColumnValues& values);
 Status CheckStrings(const Column& column, int64_t count);
 Status VisitStringContent(const Column& column, int64_t count, StringVisitor* visitor);

@@ -54,8 +54,7 @@ void ExpectElements(const std::string& tensor, const std::vector<T>& expected) {
   });
 }
 
-// Expects that the column cannot fill `count` elements, neither according to its sizes nor when
-// copied.
+// Expects CheckValues() and CopyValues() to refuse to fill `count` elements from the column.
 void ExpectRefused(const std::string& tensor, int64_t count, const std::string& error) {
   WithColumn(tensor, [&](const Column& column) {
     const Status status = CheckValues(column, count);
@@ -72,7 +71,6 @@ TEST(CopyValuesTest, ReadsManyVarintsOfMixedSizes) {
   ExpectElements<uint64_t>(TensorOf(DT_UINT64, 140, BytesField(17, Varints(values))), values);
 }
 
-// Found by the fuzz target.
 TEST(CopyValuesTest, RefusesBoolsInTensorContentThatAreNeither0Nor1) {
   WithColumn(TensorOf(DT_BOOL, 3, BytesField(4, "\x01\x00\x02"s)), [](const Column& column) {
     uint8_t out[3];
@@ -92,7 +90,7 @@ TEST(CheckValuesTest, RefusesExcessValues) {
 }
 
 // Tensor::FromProto() would ignore them.
-TEST(CheckValuesTest, RefusesValuesInAnotherFieldAndBesideTensorContent) {
+TEST(CheckValuesTest, RefusesValuesInTheWrongFieldOrBesideTensorContent) {
   ExpectRefused(TensorOf(DT_FLOAT, 1, BytesField(6, Raw<double>({3}))), 1,
                 "input \"x\": it has values in double_val, but DT_FLOAT is read from float_val");
   ExpectRefused(TensorOf(DT_INT64, 1, VarintField(10, 1) + VarintField(7, 2)), 1,
@@ -101,7 +99,7 @@ TEST(CheckValuesTest, RefusesValuesInAnotherFieldAndBesideTensorContent) {
                 "input \"x\": it has values in int_val, but DT_INT32 is read from tensor_content");
 }
 
-TEST(CheckValuesTest, RefusesTensorContentOfAnotherSize) {
+TEST(CheckValuesTest, RefusesTensorContentOfTheWrongSize) {
   for (const char* content : {"1234567", "123456789", "1234"}) {
     ExpectRefused(TensorOf(DT_FLOAT, 2, BytesField(4, content)), 2,
                   "input \"x\": tensor_content has " + std::to_string(std::strlen(content)) +
@@ -134,7 +132,7 @@ TEST(RepeatedStringBytesTest, CountsTheLastStringForEachMissingElement) {
   expect("", 5, 0);
 }
 
-TEST(CheckValuesTest, BoundsMemoryTakenByRepetition) {
+TEST(CheckValuesTest, LimitsTheMemoryFilledByRepetition) {
   const auto check = [](DataType dtype, int64_t count) {
     StatusCode code = StatusCode::kUnknown;
     WithColumn(TensorOf(dtype, count, ""),

@@ -82,11 +82,11 @@ constexpr int64_t ValuesPerElement(ValueField field) {
 DataType RecordedDataType(std::string_view name);
 DataType InferDataType(std::string_view datatype);
 
-// Returns "" for a dtype that the Open Inference Protocol does not have.
+// Returns "" for a dtype that the Open Inference Protocol lacks.
 std::string_view InferDatatypeName(DataType dtype);
 
-// Calls visit(T()) with the dtype's C++ type; false for dtypes that have none, and for DT_BOOL and
-// DT_STRING.
+// Calls visit(T()) with the dtype's C++ type. Returns false, without a call, for dtypes without a
+// C++ type, and for DT_BOOL and DT_STRING.
 template <typename Visit>
 bool VisitNumber(DataType dtype, Visit&& visit) {
   switch (dtype) {
@@ -118,7 +118,7 @@ bool VisitNumber(DataType dtype, Visit&& visit) {
 // "DT_INT64"; "DT_INT64_REF" for a reference; "dtype 77" for an unknown number.
 std::string DataTypeName(DataType dtype);
 
-// `text`, which is valid UTF-8, in double quotes; "..." after about 100 bytes.
+// `text`, which must be valid UTF-8, in double quotes; cut off with "..." after about 100 bytes.
 std::string Quoted(std::string_view text);
 
 // Shortens a TensorFlow message, which may quote a request at length, to about 1000 bytes and

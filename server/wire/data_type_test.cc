@@ -41,7 +41,7 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizesInMemory) {
   }
 }
 
-TEST(DataTypeTest, IsFoundByTheNamesOfExportsAndOfTheOpenInferenceProtocol) {
+TEST(DataTypeTest, IsFoundByItsExportAndOpenInferenceNames) {
   EXPECT_EQ(RecordedDataType("float32"), DT_FLOAT);
   EXPECT_EQ(RecordedDataType("float"), DT_INVALID);
   EXPECT_EQ(RecordedDataType(""), DT_INVALID);
@@ -60,7 +60,7 @@ TEST(DescribeTest, CutsLongTextBetweenCharacters) {
   EXPECT_LT(Quoted(euros).size(), 110u);
 }
 
-TEST(DescribeTest, ShapesHaveBrackets) {
+TEST(DescribeTest, ShapesAreShownInBrackets) {
   EXPECT_EQ(ShapeName(std::vector<int64_t>{}), "[]");
   EXPECT_EQ(ShapeName(std::vector<int64_t>{500, -1}), "[500,-1]");
   EXPECT_EQ(ShapeName(std::vector<int64_t>(17, 1)), "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...]");
@@ -71,7 +71,7 @@ TEST(ReadableTest, ShortUtf8IsUnchanged) {
   EXPECT_EQ(Readable("caf\u00e9 'x'\n"), "caf\u00e9 'x'\n");
 }
 
-TEST(ReadableTest, OtherBytesAreEscaped) {
+TEST(ReadableTest, BytesOfInvalidUtf8AreEscaped) {
   EXPECT_EQ(Readable("value: '\xff\x0a\x80'"), "value: '\\xff\n\\x80'");
 }
 

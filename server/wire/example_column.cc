@@ -89,7 +89,7 @@ int64_t AppendStrings(FlatReader list, std::string* out) {
 }
 
 // Writes the numbers of `feature`, which must not be empty, to `out`. Returns their count, or
-// kUnreadable, which also covers more than `most`.
+// kUnreadable, also if there are more than `most` numbers.
 int64_t ReadNumbers(DataType dtype, std::string_view feature, int64_t most, void* out) {
   FlatReader list;
   if (!OpenList(dtype, feature, &list)) return kUnreadable;

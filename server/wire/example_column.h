@@ -45,7 +45,7 @@ class ExampleColumn {
     if (once()) HoldRows(rows_);
   }
 
-  // Whether all rows so far have the same bytes.
+  // Whether only row 0 is stored, because all rows so far have its bytes.
   bool once() const { return rows_held_ == 1; }
 
   // The number of elements in the columns, padding included.

@@ -12,7 +12,7 @@ constexpr uint32_t kEntryTag = MakeTag(1, kLengthType);     // a map entry in Fe
 constexpr uint32_t kKeyTag = MakeTag(1, kLengthType);
 constexpr uint32_t kValueTag = MakeTag(2, kLengthType);
 
-// Reads a length-delimited record with this tag; false if there is none or it is truncated.
+// Reads a length-delimited record; false if the next record has another tag or is truncated.
 bool ReadRecord(uint32_t tag, const char** at, const char* end, std::string_view* body) {
   FlatReader reader(Bytes(*at, end - *at));
   Bytes bytes;
@@ -22,7 +22,7 @@ bool ReadRecord(uint32_t tag, const char** at, const char* end, std::string_view
   return true;
 }
 
-// Reads a map entry with the key before the value, the order in which all protobuf writers emit it.
+// Reads a map entry. The key must precede the value, as in the output of all protobuf libraries.
 bool ReadEntry(const char** at, const char* end, std::string_view* key, std::string_view* feature) {
   std::string_view entry;
   if (!ReadRecord(kEntryTag, at, end, &entry)) return false;
@@ -99,7 +99,7 @@ void ExampleDecoder::Begin(const ExampleFeatures& features, const std::vector<By
     if (!example.contiguous()) in_slices += example.size();
   }
   joined_.clear();
-  joined_.reserve(in_slices);  // prevents reallocation, because views into it are kept
+  joined_.reserve(in_slices);  // prevents reallocation, which would invalidate views
 }
 
 std::string_view ExampleDecoder::Contiguous(const Bytes& example) {

@@ -27,9 +27,9 @@ namespace colcast {
 
 class ExampleDecoder {
  public:
-  // Reads `examples` as a parse of `features` would. Returns false, without columns, if they must
-  // be left to TensorFlow: in the cases above, if there are no examples, and if padding to the
-  // longest list would take far more memory than the examples do.
+  // Reads `examples` as a parse of `features` would. Returns false, without columns, if TensorFlow
+  // must read them: in the cases above, if there are no examples, or if padding to the longest list
+  // would take far more memory than the examples do.
   bool Decode(const ExampleFeatures& features, const std::vector<Bytes>& examples);
 
   // One column for each column of `features`, in the same order, with one row or one row per
@@ -74,7 +74,7 @@ class ExampleDecoder {
   std::vector<int64_t> last_row_;      // per feature: the last row that has it
   size_t found_ = 0;                   // number of features of the current row
   std::vector<Slot> slots_;            // features of the first Example
-  // For each feature, the index of the slot after its own; 0 if it has none.
+  // For each feature, the index of the slot after its own; 0 if the feature has no slot.
   std::vector<size_t> slot_after_;
   size_t slot_ = 0;     // the slot expected next
   std::string joined_;  // copies of the Examples that span several slices

@@ -85,7 +85,7 @@ class ExampleDecoderTest : public testing::Test {
     ASSERT_TRUE(ExampleFeatures::Create(std::move(features), &features_).ok());
   }
 
-  // The columns as "name [dims] values"; one "refused" if they are left to TensorFlow.
+  // The columns as "name [dims] values"; only "refused" if the decoder leaves them to TensorFlow.
   std::vector<std::string> Decode(const std::vector<std::string>& examples) {
     examples_ = examples;  // columns may point into them
     std::vector<Bytes> views(examples_.begin(), examples_.end());
@@ -135,7 +135,7 @@ TEST_F(ExampleDecoderTest, IdenticalExamplesStaySeparateRows) {
   EXPECT_THAT(Decode({row, row, row}), ElementsAre("user [1] ann,", "id [3] 1,1,1,"));
 }
 
-TEST_F(ExampleDecoderTest, TheOrderOfFeaturesMayChange) {
+TEST_F(ExampleDecoderTest, FeaturesAreReadInAnyOrder) {
   Parse({Make("a", kFixed, DT_INT64), Make("b", kFixed, DT_INT64), Make("c", kFixed, DT_INT64)});
   const std::string a = Ints({1}), b = Ints({2}), c = Ints({3});
   EXPECT_THAT(Decode({Example({{"a", a}, {"b", b}, {"c", c}}),
@@ -144,7 +144,7 @@ TEST_F(ExampleDecoderTest, TheOrderOfFeaturesMayChange) {
               ElementsAre("a [1] 1,", "b [1] 2,", "c [3] 3,4,3,"));
 }
 
-TEST_F(ExampleDecoderTest, AMissingOrEmptyFeatureHasItsDefault) {
+TEST_F(ExampleDecoderTest, AMissingOrEmptyFeatureGetsItsDefault) {
   Parse({Make("x", kFixed, DT_INT64, {2}, Raw<int64_t>({7, 8})),
          Make("s", kFixed, DT_STRING, {}, StringRecord("none"))});
   EXPECT_THAT(Decode({Example({}), Example({})}), ElementsAre("x [1,2] 7,8,", "s [2] none,none,"));
@@ -183,7 +183,7 @@ TEST_F(ExampleDecoderTest, SequencesArePaddedWithTheirDefault) {
   EXPECT_THAT(Decode({Example({{"points", Floats({1})}})}), ElementsAre("refused"));
 }
 
-TEST_F(ExampleDecoderTest, OtherFeaturesAreSkippedUnread) {
+TEST_F(ExampleDecoderTest, FeaturesOutsideTheParseAreSkippedUnread) {
   Parse({Make("x", kFixed, DT_INT64)});
   EXPECT_THAT(Decode({Example({{"other", "no Feature"}, {"x", Ints({1})}, {"", ""}}),
                       Example({{"other", "neither"}, {"x", Ints({2})}, {"new", Ints({1})}}),
@@ -219,7 +219,7 @@ TEST_F(ExampleDecoderTest, ARepeatedFeatureIsRefused) {
               ElementsAre("refused"));
 }
 
-TEST_F(ExampleDecoderTest, OtherKindsAndSizesAreRefused) {
+TEST_F(ExampleDecoderTest, FeaturesOfTheWrongKindOrSizeAreRefused) {
   Parse({Make("x", kFixed, DT_INT64, {2})});
   const std::string good = Example({{"x", Ints({1, 2})}});
   for (const std::string& feature :
@@ -251,7 +251,7 @@ TEST_F(ExampleDecoderTest, OneLongListAmongManyExamplesIsRefused) {
   EXPECT_THAT(Decode(examples), ElementsAre("refused"));
 }
 
-TEST_F(ExampleDecoderTest, CanBeUsedAgain) {
+TEST_F(ExampleDecoderTest, TheDecoderCanBeReused) {
   Parse({Make("id", kFixed, DT_INT64), Make("ids", FeatureKind::kVarLen, DT_INT64)});
   EXPECT_EQ(
       Decode({Example({{"id", Ints({1})}, {"ids", Ints({4, 5})}}), Example({{"id", Ints({2})}})})
@@ -307,7 +307,7 @@ TEST(ExampleFeatures, UnsupportedFeaturesAreRefusedByName) {
 }
 
 // engine/fuzz/example_fuzz.cc compares the values with TensorFlow's parser.
-TEST_F(ExampleDecoderTest, AListIsOneRunOfPackedOrUnpackedValues) {
+TEST_F(ExampleDecoderTest, OnlyListsOfOnePackedRunOrUnpackedValuesAreRead) {
   const auto read = [this](DataType dtype, const std::string& feature) {
     Parse({Make("x", FeatureKind::kVarLen, dtype)});
     return Decode({Example({{"x", feature}})})[0];

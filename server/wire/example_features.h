@@ -24,7 +24,7 @@ enum class FeatureKind : uint8_t {
 struct ExampleFeature {
   std::string name;
   FeatureKind kind = FeatureKind::kFixedLen;
-  DataType dtype = DT_INVALID;  // one that a tf.Example can hold: DT_INT64, DT_FLOAT or DT_STRING
+  DataType dtype = DT_INVALID;  // DT_INT64, DT_FLOAT or DT_STRING, which a tf.Example can hold
   // The shape of the value (kFixedLen) or of one step (kFixedLenSequence). Empty for other kinds.
   std::vector<int64_t> shape;
   // kFixedLen: the values of a missing feature; empty if it is required. kFixedLenSequence: the
@@ -45,7 +45,7 @@ class ExampleFeatures {
   };
 
   // Returns INVALID_ARGUMENT, naming the feature, for a duplicate name, a dtype that cannot be
-  // sent, and a shape or default that no parse op has; also if there are no features.
+  // sent, or a shape or default that no parse op can have; also if there are no features.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 
@@ -55,10 +55,10 @@ class ExampleFeatures {
   size_t size() const { return entries_.size(); }
   const Entry& operator[](size_t index) const { return entries_[index]; }
 
-  // The index of a feature that is not the user's; 0 if all are.
+  // The index of an item feature; 0 if all features are the user's.
   size_t item() const { return item_; }
 
-  // The index of the feature with that name; size() if there is none.
+  // The index of the feature called `name`; size() if there is no such feature.
   size_t Find(std::string_view name) const { return names_.Find(name); }
 
  private:

@@ -20,14 +20,14 @@ struct ExampleInput {
 
 struct ExampleRequest {
   ExampleInput input;
-  std::string rest;  // the message without its field 2, "input"; fields that may be malformed
+  std::string rest;  // the message without its field 2, "input"; may be malformed
 };
 
 // Splits `message` by protobuf's rules: the last of example_list and example_list_with_context
 // wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
 // an input that protobuf would refuse; checks neither the tf.Examples nor the rest. Returns
 // RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than its
-// bytes on the wire. `name` is the message's name for errors.
+// bytes on the wire. `name` is the name of the message's type in errors.
 Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,
                             ExampleRequest* request);
 

@@ -25,7 +25,7 @@ TEST(DecodeExampleRequestTest, MoreExamplesThanAllowedAreRefused) {
   EXPECT_EQ(status.message, "the Request has more than 3 examples, which is max_request_rows");
 }
 
-TEST(DecodeExampleRequestTest, SaysWhereAMessageIsMalformed) {
+TEST(DecodeExampleRequestTest, ErrorsSayWhereTheMessageIsMalformed) {
   ForEachSlicing(BytesField(2, "\x0a\x02\x0a"), [&](const Bytes& bytes) {
     ExampleRequest request;
     const Status status = DecodeExampleRequest(bytes, "Request", 3, &request);

@@ -65,7 +65,7 @@ bool AppendInteger(const Value& value, std::string* out) {
 
 template <typename Number>
 bool AppendReal(const Value& value, std::string* out) {
-  // JSON does not say which NaN it was, so none is accepted.
+  // Refuses NaN, because JSON does not tell which of the many NaNs it was.
   if (!value.IsNumber() || std::isnan(value.GetDouble())) return false;
   AppendNumber(static_cast<Number>(value.GetDouble()), out);
   return true;

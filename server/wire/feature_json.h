@@ -12,7 +12,7 @@
 
 namespace colcast {
 
-// Returns false for JSON that no export writes.
+// Returns false if `json` is not valid JSON.
 bool ParseJson(std::string_view json, rapidjson::Document* document);
 
 std::string_view Text(const rapidjson::Value& string);
@@ -23,11 +23,11 @@ const rapidjson::Value* Member(const rapidjson::Value& object, const char* name)
 // Returns false if the member is missing or not a string.
 bool ReadText(const rapidjson::Value& object, const char* name, std::string* text);
 
-// Reads the record of the version in `directory`. Returns NOT_FOUND if it has none, UNAVAILABLE if
-// the record is not JSON.
+// Reads the export record of the version in `directory`. Returns NOT_FOUND if the version has no
+// record, UNAVAILABLE if the record is not JSON.
 Status ReadExportRecord(const std::string& directory, rapidjson::Document* record);
 
-// Calls visit(name, value) for each member of the object `name` in `object`, if there is one.
+// Calls visit(name, value) for each member of the object `name` in `object`, if it exists.
 template <typename Visit>
 void ForEachMember(const rapidjson::Value& object, const char* name, Visit&& visit) {
   const rapidjson::Value* const members = Member(object, name);
@@ -35,11 +35,11 @@ void ForEachMember(const rapidjson::Value& object, const char* name, Visit&& vis
   for (const auto& [key, value] : members->GetObject()) visit(std::string(Text(key)), value);
 }
 
-// Reads a feature's kind. Returns false for one that no export writes.
+// Reads a feature's kind. Returns false for a kind that no export writes.
 bool ReadKind(const rapidjson::Value& feature, FeatureKind* kind);
 
-// Reads a feature's kind, dtype, shape and default. Returns false for anything that no export
-// writes.
+// Reads a feature's kind, dtype, shape and default. Returns false if any of them is something that
+// no export writes.
 bool ReadFeature(const rapidjson::Value& recorded, ExampleFeature* feature);
 
 }  // namespace colcast

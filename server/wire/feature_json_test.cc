@@ -25,7 +25,7 @@ TEST(FeatureJsonTest, ReadsEveryNumberExactly) {
   EXPECT_TRUE(std::isnan(NumberIn("NaN")));
 }
 
-TEST(FeatureJsonTest, WholeNumbersKeepAllDigits) {
+TEST(FeatureJsonTest, IntegersKeepAllDigits) {
   rapidjson::Document document;
   ASSERT_TRUE(ParseJson("[-9223372036854775808, 18446744073709551615]", &document));
   EXPECT_EQ(document[0].GetInt64(), INT64_MIN);

@@ -1,6 +1,6 @@
 // The Open Inference Protocol: decodes inference.ModelInferRequest into a request's columns, and
-// writes ModelInferResponse as predict_response.h does. Values are answered in raw_output_contents,
-// as in Triton.
+// writes ModelInferResponse as predict_response.h does. Answers carry their values in
+// raw_output_contents, as Triton's do.
 #ifndef COLCAST_SERVER_WIRE_INFER_H_
 #define COLCAST_SERVER_WIRE_INFER_H_
 
@@ -28,7 +28,7 @@ Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
 // Returns INTERNAL, naming the output, if the protocol has no name for its dtype.
 Status WriteInferResponse(const PredictResponse& response, const MakeBuffer& make);
 
-// Sets the requested version: a number, or else a label. An empty `version` requests none.
+// Requests `version`: a number, or else a label. An empty text requests no particular version.
 void SetInferVersion(std::string_view version, ModelSpec* spec);
 
 }  // namespace colcast

@@ -58,7 +58,7 @@ ContentsField ContentsFieldOf(DataType dtype) {
   }
 }
 
-// The type of a value in this field, if it is not packed.
+// The wire type of a value in this field that is not packed.
 WireType UnpackedTypeOf(ContentsField field) {
   return field == kFp32s   ? kFixed32Type
          : field == kFp64s ? kFixed64Type
@@ -360,7 +360,7 @@ class InferRequestDecoder {
     return status.ok() || Fail(std::move(status));
   }
 
-  // Checks that the text is valid UTF-8, unless it equals `valid`, which was checked before.
+  // Reads a text, which must be valid UTF-8. Skips the check if the text equals `valid`.
   bool ReadText(Reader* reader, std::string_view* text, std::string_view valid = "") {
     Bytes bytes;
     if (!reader->ReadBytes(&bytes)) return false;
@@ -368,7 +368,7 @@ class InferRequestDecoder {
     return *text == valid || reader->CheckText(bytes);
   }
 
-  // Sets the values of the inputs without typed contents.
+  // Sets inputs' values from the raw contents, or checks that inputs without contents are empty.
   bool SetRaw() {
     const size_t count = request_->column_count_;
     if (!raw_.empty() && raw_.size() != count) {

@@ -21,7 +21,7 @@ std::string LongText() {
   return text;
 }
 
-TEST(Inflater, SlicesDoNotMatter) {
+TEST(Inflater, CompressedBytesAreReadInAnySlices) {
   for (const std::string& text : {std::string(), std::string("h"), LongText()}) {
     for (const size_t slice_bytes : {size_t{1}, size_t{1000}, size_t{1} << 20}) {
       for (const std::string& compressed : {Gzip(text), Zlib(text)}) {
@@ -33,7 +33,7 @@ TEST(Inflater, SlicesDoNotMatter) {
   }
 }
 
-TEST(Inflater, ABombIsRefusedAtTheLimit) {
+TEST(Inflater, OutputBeyondTheLimitIsRefused) {
   std::string text;
   const Status status = InflateAll(Gzip(std::string(10 << 20, '0')), 10'000, &text);
   EXPECT_EQ(status.code, StatusCode::kResourceExhausted);
@@ -41,7 +41,7 @@ TEST(Inflater, ABombIsRefusedAtTheLimit) {
   EXPECT_LE(text.size(), 10'000u);
 }
 
-TEST(Inflater, BytesThatDoNotInflateAreAnError) {
+TEST(Inflater, InvalidCompressedBytesAreRefused) {
   const std::string good = Gzip("hello");
   std::string text;
   for (const std::string& bad : {std::string(), std::string("{}"), good.substr(0, good.size() - 1),

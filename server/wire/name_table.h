@@ -10,7 +10,7 @@
 namespace colcast {
 
 // An open-addressing hash table that numbers names in the order in which they are added. The hash
-// is seeded at random, so nobody can choose names that collide. It does not own the names.
+// is seeded at random, so nobody can choose names that collide. The table does not own the names.
 class NameTable {
  public:
   NameTable();

@@ -207,7 +207,7 @@ class PredictRequestDecoder {
     if (!reader->ReadBytes(&bytes)) return false;
     const std::string_view text =
         bytes.contiguous() ? bytes.view() : request_->Keep(bytes.ToString());
-    is_usual_ = text == usual_name_;  // and therefore valid
+    is_usual_ = text == usual_name_;  // and therefore valid UTF-8
     if (!is_usual_ && !reader->CheckText(bytes)) return false;
     *name = text;
     return true;
@@ -227,9 +227,9 @@ class PredictRequestDecoder {
   const char* too_many_ = nullptr;  // what exceeded its limit
   bool as_before_ = true;           // whether the names so far equal those of the previous message
   std::string_view usual_name_;     // the name that the previous message had here
-  bool is_usual_ = false;           // whether the name read last is that one
+  bool is_usual_ = false;           // whether the name that was just read equals usual_name_
   Malformed malformed_;
-  std::string malformed_input_;  // "input NAME: "; empty if the error is not in one
+  std::string malformed_input_;  // "input NAME: "; empty if the error is outside the inputs
 };
 
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request, size_t max_columns) {

@@ -21,7 +21,7 @@
 
 namespace colcast {
 
-// Prefix of the names of indices: inputs of int64 [N] with each candidate's row of a domain.
+// Prefix of the names of index inputs: int64 [N], the row of a domain that each candidate uses.
 inline constexpr std::string_view kRowTo = "row_to_";
 
 inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }
@@ -50,12 +50,12 @@ class DecodedRequest {
   Span<Column> columns() const { return {columns_.data(), column_count_}; }
   Column* mutable_column(size_t index) { return &columns_[index]; }
 
-  // Returns null if no input has that name. Not thread-safe: it fills a table.
+  // Returns null if no input has this name. Not thread-safe: it fills a table.
   const Column* Find(std::string_view name) const;
 
   void Clear();
 
-  // The memory of its columns, including memory kept by Clear(), but not the message.
+  // The memory of the columns, including what Clear() keeps, but not the message.
   size_t MemoryBytes() const;
 
   // Adds a column, whose dtype, dims and values the caller sets. REQUIRES that no column has this
@@ -101,7 +101,7 @@ class DecodedRequest {
   std::weak_ptr<const void> made_for_;
   std::shared_ptr<const void> made_of_names_;
   mutable NameTable names_;       // names of the first columns of columns_; filled when needed
-  std::deque<std::string> kept_;  // bytes of views, such as names split across two buffers
+  std::deque<std::string> kept_;  // bytes under views, such as names split across two buffers
   std::vector<std::shared_ptr<const void>> stored_;
 };
 

@@ -1,4 +1,4 @@
-// engine/fuzz/wire_fuzz.cc compares what is read with protobuf and TensorFlow.
+// engine/fuzz/wire_fuzz.cc compares decoded requests with protobuf's and TensorFlow's.
 #include "server/wire/predict_request.h"
 
 #include <gmock/gmock.h>
@@ -70,7 +70,7 @@ TEST(DecodePredictRequestTest, NamesMustBeUtf8) {
                 "input \"a\": not valid UTF-8 (field 2.2.2.2.2, byte 13 of 14)");
 }
 
-TEST(PredictRequestTest, StopsAtTheMostColumns) {
+TEST(PredictRequestTest, RefusesMoreColumnsThanAllowed) {
   const std::string message = Input("a", "") + Input("b", "") + Input("a", "") + Input("c", "");
   DecodedRequest request;
   EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request, 3).ok());
@@ -98,7 +98,7 @@ TEST(DecodePredictRequestTest, RequestsBeyondLimitsAreRefusedBeforeTheyTakeMemor
   EXPECT_EQ(request.columns()[0].dims.size(), 255u);
 }
 
-TEST(PredictRequestTest, IsFilledColumnByColumn) {
+TEST(PredictRequestTest, ColumnsAreAddedAndFoundByName) {
   DecodedRequest request;
   for (int i = 0; i < 2; ++i) {
     request.Clear();
@@ -187,7 +187,7 @@ class NextMessageTest : public ::testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(NextMessageTest, WithTheSameDifferentOrRepeatedNames) {
+TEST_F(NextMessageTest, NamesMayBeTheSameDifferentOrRepeated) {
   for (const std::string& message :
        {usual_, usual_, Input("a", int_), usual_, spec_ + usual_ + Input("e", int_),
         Input("b", float_) + usual_, Input("a", int_) + Input("x", text_) + Input("b", float_),
@@ -197,7 +197,7 @@ TEST_F(NextMessageTest, WithTheSameDifferentOrRepeatedNames) {
   }
 }
 
-TEST_F(NextMessageTest, WithAnyByteChanged) {
+TEST_F(NextMessageTest, AnyByteMayChange) {
   for (size_t at = 0; at < usual_.size(); ++at) {
     for (const int change : {1, 2, 8, 64, 128}) {
       ExpectReadAsByAFreshOne(usual_);

@@ -23,7 +23,7 @@ std::string Header(DataType dtype, int64_t size) {
   return VarintField(1, dtype) + BytesField(2, BytesField(2, VarintField(1, size)));
 }
 
-TEST(PredictResponseTest, WritesLiteralBytes) {
+TEST(PredictResponseTest, WritesTheExpectedBytes) {
   const std::vector<int64_t> dims = {2, 1};
   const std::vector<float> scores = {1, 2};
   const OutputColumn output = {"score", DT_FLOAT, dims, scores.data(), nullptr};
@@ -59,7 +59,7 @@ TEST(PredictResponseTest, ManyOutputsAreWrittenInOrder) {
   EXPECT_EQ(Write(response).substr(0, expected.size()), expected);
 }
 
-TEST(PredictResponseTest, AFailureToAllocateEndsTheWriting) {
+TEST(PredictResponseTest, AFailedAllocationEndsWriting) {
   const auto refuse = [](size_t, uint8_t**) { return ResourceExhausted("no room"); };
   EXPECT_EQ(WritePredictResponse(PredictResponse(), refuse).message, "no room");
 }

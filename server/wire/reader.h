@@ -95,7 +95,7 @@ class Reader {
   // All bytes not yet read.
   Bytes Rest() const { return Bytes(at_, end_ - at_, left(), rest_); }
 
-  // Reads a field's tag, whose number is never 0.
+  // Reads a field's tag. A field number of 0 is malformed.
   bool ReadTag(uint32_t* tag) {
     if (at_ != end_ && *at_ < 0x80 && *at_ >= 8) {
       *tag = *at_;
@@ -178,10 +178,10 @@ class Reader {
     return true;
   }
 
-  // Skips the value that follows `tag`. Groups may nest as deep as in protobuf.
+  // Skips the value that follows `tag`. Groups may nest as deeply as in protobuf.
   bool SkipValue(uint32_t tag) { return SkipValue(tag, depth_); }
 
-  // Adds the field whose value could not be read to Malformed::fields. Called after a failure,
+  // Adds to Malformed::fields the field whose value could not be read. Call it after a failure,
   // innermost field first.
   void AddField(uint32_t tag);
 
@@ -230,7 +230,7 @@ class Reader {
   // End of the current slice; equals at_ only at the end of all bytes.
   const uint8_t* end_ = nullptr;
   size_t beyond_ = 0;            // number of bytes after end_
-  const Slice* rest_ = nullptr;  // the slice in which they begin
+  const Slice* rest_ = nullptr;  // the slice in which those bytes begin
   size_t end_offset_ = 0;
   Malformed* malformed_ = nullptr;
   int depth_ = kMaxDepth;  // how many levels of groups may still nest
@@ -313,7 +313,7 @@ class FlatReader {
   const uint8_t* end_ = nullptr;
 };
 
-// Calls read(uint32_t tag) for each remaining field. It must consume the field's value from
+// Calls read(uint32_t tag) for each remaining field. `read` must consume the field's value from
 // `reader`, and return false on failure.
 template <typename AnyReader, typename Read>
 [[gnu::always_inline]] inline bool ReadFields(AnyReader* reader, Read&& read) {

@@ -13,7 +13,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-TEST(BytesTest, HoldAndSubReturnAnyRangeOfAnySlices) {
+TEST(BytesTest, SubReturnsAnyRangeOfAnySlices) {
   EXPECT_TRUE(Bytes().empty());
   EXPECT_EQ(Bytes().ToString(), "");
   EXPECT_TRUE(SlicedBytes("", {0, 0, 0}).bytes().empty());
@@ -81,7 +81,7 @@ TEST(VarintTest, WritesTheShortestForm) {
   }
 }
 
-TEST(VarintTest, ReadsAVarintBeforeAnyBytes) {
+TEST(VarintTest, ReadsAVarintWhateverBytesFollow) {
   for (const Case& c : kCases) {
     for (const char* tail : {"\0\0\0\0\0\0\0\0\0\0", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"}) {
       const std::string padded = c.bytes + std::string(tail, 10);
@@ -132,7 +132,7 @@ TEST(ReaderTest, ReadsTagsVarintsAndBytesAcrossAnySlices) {
   });
 }
 
-TEST(ReaderTest, ShortRecordsAreReadUpToOneThatIsNot) {
+TEST(ReaderTest, ReadsShortRecordsUpToTheFirstOtherRecord) {
   constexpr uint32_t kTag = MakeTag(8, kLengthType);
   const std::string records = BytesField(8, "a") + BytesField(8, "") + BytesField(8, "b\0c"s);
   const std::string long_record = BytesField(8, std::string(128, 'x'));
@@ -218,7 +218,7 @@ TEST(ReaderTest, MalformedFieldsAreRefusedAtTheSameByteHoweverSliced) {
   }
 }
 
-TEST(ReaderTest, ReadsTagsLongerThanNeeded) {
+TEST(ReaderTest, ReadsOverlongTags) {
   const std::string text = "\x88\x80\x80\x80\x00"s;
   Reader reader{Bytes(text)};
   uint32_t tag;
@@ -226,7 +226,7 @@ TEST(ReaderTest, ReadsTagsLongerThanNeeded) {
   EXPECT_EQ(tag, MakeTag(1, kVarintType));
 }
 
-TEST(ReaderTest, ErrorsHaveFieldAndByte) {
+TEST(ReaderTest, ErrorsNameFieldAndByte) {
   const std::string message = VarintField(3, 1) + BytesField(2, BytesField(4, "\xff"));
   ForEachSlicing(message, [](const Bytes& bytes) {
     Malformed malformed;
@@ -246,7 +246,7 @@ TEST(ReaderTest, ErrorsHaveFieldAndByte) {
   });
 }
 
-TEST(ReaderTest, GroupsInAMessageNestAsDeepAsInProtobuf) {
+TEST(ReaderTest, GroupsInAMessageNestAsDeeplyAsInProtobuf) {
   for (const int levels : {kMaxDepth - 1, kMaxDepth}) {
     std::string groups;
     for (int i = 0; i < levels; ++i) groups = "\x0b" + groups + "\x0c";

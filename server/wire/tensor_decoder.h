@@ -18,7 +18,7 @@ class TensorDecoder {
 
   template <typename AnyReader>
   bool Merge(AnyReader message) {
-    // The order in which protobuf's libraries write these two saves a branch on the tag.
+    // Protobuf's libraries write these two fields first: expecting them saves a branch on the tag.
     if (!MergeNext<MakeTag(1, kVarintType)>(&message)) return false;
     if (!MergeNext<MakeTag(2, kLengthType)>(&message)) return false;
     has_values_ = false;
@@ -148,7 +148,7 @@ class TensorDecoder {
     return true;
   }
 
-  // Merges this record and those directly after it.
+  // Merges the record whose tag was read, and the string_val records directly after it.
   template <typename AnyReader>
   bool MergeStrings(AnyReader* message) {
     constexpr uint32_t kTag = MakeTag(static_cast<uint32_t>(ValueField::kString), kLengthType);
@@ -180,7 +180,7 @@ class TensorDecoder {
   }
 
   // The number of a field whose values are ignored, because the values of the column's dtype belong
-  // in the field `own` or are in tensor_content; 0 if there is none.
+  // in the field `own` or are in tensor_content; 0 if there is no such field.
   uint32_t IgnoredField(uint32_t own) const {
     constexpr auto kFloat8 = static_cast<uint32_t>(ValueField::kFloat8);
     const bool has_content = !column_.values.tensor_content.empty();
@@ -194,7 +194,7 @@ class TensorDecoder {
   Bytes first_message_;         // the first message with values, from its first value on
   uint32_t field_ = 0;          // the field of the first record with values; 0 before that record
   int64_t count_ = 0;           // the number of values in that field
-  bool is_one_packed_ = false;  // whether they are all in one packed record
+  bool is_one_packed_ = false;  // whether these values are all in one packed record
   Bytes body_;                  // that record's body
   uint32_t fields_ = 0;         // the set of fields with values
   Bytes float8_;

@@ -87,7 +87,7 @@ void RowCounts(benchmark::internal::Benchmark* benchmark) {
   benchmark->Unit(benchmark::kMicrosecond);
 }
 
-// Columns only: names, dtypes, shapes, and views of well-formed values.
+// Decodes names, dtypes and shapes, and views of the values, but not the values.
 void BM_DecodeWide(benchmark::State& state) {
   const std::string message = WideRequest(state.range(0));
   DecodedRequest request;
@@ -98,7 +98,7 @@ void BM_DecodeWide(benchmark::State& state) {
 }
 BENCHMARK(BM_DecodeWide)->Apply(RowCounts);
 
-// Columns and all their values.
+// Decodes the columns and reads all their values.
 void BM_ReadWide(benchmark::State& state, size_t slice_size) {
   const std::string message = WideRequest(state.range(0));
   const SlicedBytes sliced(message, CutsEvery(slice_size, message.size()));
