@@ -27,10 +27,10 @@ namespace colcast {
 // not fill the memory. Reads the variable on the first call; returns FAILED_PRECONDITION if it is
 // not a number.
 //
-// For a signature with one input, which has nothing to expand, behaves exactly like
-// GetInputValues(), which does not check shapes. Does the same for a signature that takes the parts
-// of a sparse or ragged tensor, as tf.saved_model.save names and declares them. Does the same for
-// every signature if TF_SERVING_EXPAND_USER_FEATURES is 0 on the first call.
+// Behaves exactly like GetInputValues(), which does not check shapes, for a signature with one
+// input, which has nothing to expand; for a signature that takes the parts of a sparse or ragged
+// tensor, as tf.saved_model.save names and declares them; and for every signature if
+// TF_SERVING_EXPAND_USER_FEATURES is 0 on the first call.
 absl::Status ExpandedInputValues(
     const tensorflow::SignatureDef& signature,
     const google::protobuf::Map<std::string, tensorflow::TensorProto>& request_inputs,

@@ -85,7 +85,7 @@ TEST(ExpandedInputValuesTest, ExpandsOneRowInputsAndDefaults) {
       (Values{{"bias:0", {100, 100, 100}}, {"item:0", {1, 2, 3}}, {"user:0", {405, 405, 405}}}));
 }
 
-TEST(ExpandedInputValuesTest, EveryCopyOfAStringCountsWithItsBytes) {
+TEST(ExpandedInputValuesTest, EveryCopyOfAStringCountsTowardsTheLimit) {
   SignatureDef signature = Scoring();
   (*signature.mutable_inputs())["user"].set_dtype(tensorflow::DT_STRING);
   TensorProto name;
@@ -220,7 +220,7 @@ class ExpandedInputValuesDeathTest : public ::testing::Test {
   std::exit(0);
 }
 
-TEST_F(ExpandedInputValuesDeathTest, TheEnvironmentSwitchesItOff) {
+TEST_F(ExpandedInputValuesDeathTest, TheEnvironmentTurnsExpansionOff) {
   EXPECT_EXIT(ExpandAndExit("TF_SERVING_EXPAND_USER_FEATURES", "0"), ::testing::ExitedWithCode(0),
               "OK; user has 1 rows");
 }

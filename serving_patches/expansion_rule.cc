@@ -202,7 +202,7 @@ void PairLists(absl::Span<DeclaredInput> declared) {
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
   int64_t rows = -1;
-  int64_t fewest = std::numeric_limits<int64_t>::max();  // of those that have not 1 row
+  int64_t fewest = std::numeric_limits<int64_t>::max();  // of the inputs that do not have 1 row
   plan->actions.resize(declared.size());
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);

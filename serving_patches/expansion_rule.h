@@ -52,8 +52,8 @@ struct DeclaredInput {
   bool has_default = false;
   Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
-  // The position of the other input of a list, whose values and lengths take their defaults only
-  // together; -1 if there is none. Set by PairLists().
+  // For a list's values, the position of its lengths, and the reverse: both take their defaults
+  // only together. -1 for all other inputs. Set by PairLists().
   int list_partner = -1;
 
   // Rule 1.
@@ -88,8 +88,8 @@ struct ExpansionPlan {
 //
 // Overwrites `*plan`; reusing it avoids allocations. Returns INVALID_ARGUMENT for an input that is
 // absent without a default, has a dtype, rank or inner dimension other than declared, has a shape
-// that no tensor has, or has a number of rows that is neither 1 nor N. The message names all such
-// inputs and, for rows, an input that has N. REQUIRES spans of the same size.
+// that no tensor can have, or has a number of rows that is neither 1 nor N. The message names all
+// such inputs and, for rows, an input that has N. REQUIRES spans of the same size.
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan);
 

@@ -341,7 +341,7 @@ bool IsBatchedBeside(const std::string& alias, DeclaredInput index) {
   return declared[0].batched();
 }
 
-TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
+TEST(FindOtherDomainsTest, StatesBelongToTheDomainOfTheirIndex) {
   const DeclaredInput row_to_user = Input("row_to_user", DT_INT64, {-1});
   const DeclaredInput row_to_shop = Input("row_to_shop", DT_INT64, {-1});
   EXPECT_FALSE(IsBatchedBeside("user_state/0", row_to_user));
@@ -353,7 +353,7 @@ TEST(FindOtherDomainsTest, StatesHaveTheRowsThatAnIndexPointsTo) {
   EXPECT_TRUE(IsBatchedBeside("user_age", row_to_user));
 }
 
-TEST(FindOtherDomainsTest, AnIndexIsAnInt64ForEachRow) {
+TEST(FindOtherDomainsTest, OnlyAnInt64VectorIsAnIndex) {
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_FLOAT, {-1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {-1, 1})));
   EXPECT_TRUE(IsBatchedBeside("user_state/0", Input("row_to_user", DT_INT64, {1})));

@@ -42,7 +42,7 @@ absl::Status CheckFeedable(const std::string& alias, const TensorInfo& info) {
                                                  what, ": only dense tensors can be fed"));
 }
 
-// Names the input, unless the status does already.
+// Adds the input's name to the message, unless the message begins with it.
 absl::Status WithAlias(absl::string_view alias, const absl::Status& status) {
   if (absl::StartsWith(status.message(), "input ")) return status;
   return absl::Status(status.code(), absl::StrCat("input \"", alias, "\": ", status.message()));

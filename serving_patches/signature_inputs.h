@@ -88,19 +88,18 @@ class SignatureInputs {
     return is_there ? likely : Find(alias);
   }
 
-  // The columns of a request, by the position of their inputs; null for those that were left out.
+  // The columns of a request, by the position of their inputs; null if left out.
   using Columns = absl::Span<const ColumnSource* const>;
 
-  // Applies the expansion rule to a request, which also sent inputs named `unknown`. Returns
-  // RESOURCE_EXHAUSTED if the request exceeds the limits; INVALID_ARGUMENT from PlanExpansion(),
-  // and for unknown inputs, with their names. Allocates no tensors.
+  // Applies the expansion rule to a request; `unknown` names its inputs that are not in the
+  // signature. Returns RESOURCE_EXHAUSTED if the request exceeds the limits; INVALID_ARGUMENT from
+  // PlanExpansion(), and for unknown inputs, with their names. Allocates no tensors.
   absl::Status Plan(Columns columns, absl::Span<const absl::string_view> unknown,
                     ExpansionPlan* plan) const;
 
-  // Like Plan(), for inputs that are all in the signature. `shapes` are by position;
-  // `extra_bytes(i, copies)` is ColumnSource::ExtraBytes() of a received input. The sum of these
-  // over all received inputs is at most `most_bytes`, so only where that exceeds the limit are they
-  // asked for.
+  // Like Plan(), for a request without unknown inputs. `shapes` are by position; `extra_bytes(i,
+  // copies)` is ColumnSource::ExtraBytes() of a received input. `most_bytes` is an upper bound of
+  // their sum: only if it exceeds the limit are they called.
   absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes, double most_bytes,
                           absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
                           ExpansionPlan* plan) const;
@@ -128,7 +127,7 @@ class SignatureInputs {
   std::vector<tensorflow::Tensor> defaults_;
   double default_bytes_ = 0;  // the sum of their sizes
   absl::flat_hash_map<std::string, int> positions_;
-  absl::Status unfeedable_;  // what plans return if no tensor can be fed to some input
+  absl::Status unfeedable_;  // every plan's error if some input cannot be fed
 };
 
 }  // namespace colcast

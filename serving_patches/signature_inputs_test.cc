@@ -72,7 +72,7 @@ TEST(SignatureInputsTest, InputsAreOrderedByAlias) {
   }
 }
 
-TEST(SignatureInputsTest, CopiesOfRowsAndDefaultsCount) {
+TEST(SignatureInputsTest, TheLimitCoversCopiesOfRowsAndDefaults) {
   for (const int64_t max_bytes : {23, 24}) {
     SignatureInputs::Limits limits;
     limits.max_expanded_bytes = max_bytes;
@@ -86,7 +86,7 @@ TEST(SignatureInputsTest, CopiesOfRowsAndDefaultsCount) {
             "the request has N = 3 rows; max_request_rows is 2");
 }
 
-TEST(SignatureInputsTest, InputsAreAskedForTheirBytesOnlyIfTheirBoundExceedsTheLimit) {
+TEST(SignatureInputsTest, ExtraBytesAreComputedOnlyIfTheirBoundExceedsTheLimit) {
   SignatureInputs::Limits limits;
   limits.max_expanded_bytes = 24;  // 12 of them for the default of "price"
   const SignatureInputs inputs = Prepared(Ranking(), limits);
@@ -131,7 +131,7 @@ TEST(SignatureInputsTest, ASparseInputFailsEveryRequest) {
             "only dense tensors can be fed");
 }
 
-TEST(SignatureInputsTest, ASignatureWithoutAShapeTakesAnyShape) {
+TEST(SignatureInputsTest, AnInputWithoutADeclaredShapeTakesAnyShape) {
   SignatureDef signature = Ranking();
   (*signature.mutable_inputs())["user"].clear_tensor_shape();
   EXPECT_TRUE(Prepared(signature).inputs()[2].unknown_rank);

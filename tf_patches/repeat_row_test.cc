@@ -40,7 +40,7 @@ Tensor Of(const TensorShape& shape, const std::vector<T>& values) {
   return tensor;
 }
 
-TEST(RepeatRowTest, EveryRowCountIsFilledToItsLastRow) {
+TEST(RepeatRowTest, AllRowsAreFilledForEveryRowCount) {
   for (int64_t rows = 1; rows <= 130; ++rows) {
     Tensor out;
     ASSERT_TRUE(RepeatRow(Of<int32_t>({1, 3}, {7, 8, 9}), {rows, 3}, &out).ok());
@@ -215,7 +215,7 @@ TensorProto FloatProto(const std::vector<int64_t>& dims, const std::vector<float
   return proto;
 }
 
-TEST(TensorFromProtoTest, TheTargetShapePassesAsItIs) {
+TEST(TensorFromProtoTest, AProtoOfTheTargetShapeIsUnchanged) {
   Tensor out;
   ASSERT_TRUE(TensorFromProtoRepeated(FloatProto({2}, {3, 4}), {2}, &out).ok());
   EXPECT_THAT(Values<float>(out), ElementsAre(3, 4));
@@ -239,7 +239,7 @@ TEST(TensorFromProtoTest, RefusesDimensionsNoTensorHas) {
   ExpectRefused(unknown, {3}, "<unknown rank>");
 }
 
-TEST(TensorFromProtoTest, RefusesAShortListOfMoreThanTheMachinesMemory) {
+TEST(TensorFromProtoTest, RefusesAShapeBeyondTheMachinesMemory) {
   const int64_t huge = int64_t{1} << 50;
   Tensor out;
   const absl::Status status = TensorFromProtoRepeated(FloatProto({huge}, {1}), {huge}, &out);

@@ -142,7 +142,7 @@ std::vector<float> Quotients(float x, int inter_op_parallelism) {
   return {tensors[0].scalar<float>()(), tensors[1].scalar<float>()()};
 }
 
-TEST(Callables, ResultsAreBitIdenticalToTensorFlowsThreads) {
+TEST(Callables, ResultsOnTheCallersThreadAreBitIdenticalToPoolThreads) {
   const std::vector<float> of_denormal = Quotients(-1e-40f, 1);
   EXPECT_EQ(Quotients(-1e-40f, 0), of_denormal);
   const std::vector<float> of_normal = Quotients(1.0f, 1);

@@ -27,8 +27,7 @@ class TensorFlowEngine final : public Engine {
  public:
   explicit TensorFlowEngine(const Options& options)
       : options_(options), memories_(MakeMemories(options)) {
-    // Prints messages that bypass TensorFlow's logging only at levels at which TensorFlow itself
-    // would print them.
+    // Drops INFO messages that bypass TensorFlow's logging if TensorFlow drops its own.
     const char* const level = std::getenv("TF_CPP_MIN_LOG_LEVEL");
     if (level != nullptr && std::string_view(level) != "0") {
       absl::SetMinLogLevel(absl::LogSeverityAtLeast::kWarning);

@@ -139,8 +139,9 @@ class Outputs {
 
 // How the operator allows requests to be joined and split.
 struct BatchRules {
-  // Whether requests may be joined for every signature, as in TF Serving's batching, even if its
-  // rows are not recorded as independent (docs/domains.md). The last bits of a score may change.
+  // Whether requests may also be joined for signatures that no export recorded, as in TF Serving's
+  // batching, and where this changes the last bits of a score. Rows recorded as dependent are never
+  // joined (docs/domains.md).
   bool any_signature = false;
   // Whether lists of different lengths are padded to the longest one with the tensor's first value,
   // as in TF Serving; otherwise such requests run separately. Lists that have a length column, as
@@ -156,7 +157,7 @@ struct RequestProfile {
   int64_t rows = 1;           // N: candidates, or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
-  int64_t size = 0;           // what run time grows with, e.g. bytes of text; 0 means rows
+  int64_t size = 0;           // the measure of run time, e.g. bytes of text; 0 means rows
   int64_t input_bytes = 0;    // of all input tensors, with one-row columns repeated; at most 1e15
 };
 
@@ -207,7 +208,7 @@ struct StageRun {
   std::chrono::steady_clock::time_point start;
   std::chrono::steady_clock::time_point end;
   int64_t rows = 0;   // rows whose states or scores were needed
-  int64_t hits = -1;  // rows found in the cache; -1 if the stage has none
+  int64_t hits = -1;  // rows found in the cache; -1 if the stage has no cache
 };
 
 // Receives a report of each stage, on the thread that runs it.
@@ -234,11 +235,10 @@ class Model {
   virtual std::string damage() const { return {}; }
 
   // Reads a request and reports all its errors, except those in values, before allocating anything
-  // for it. `signature` is the number of the signature that the request names: its position among
-  // those in description(), sorted by name; -1 if there is none of that name. Error codes are those
-  // of TF Serving: FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs
-  // and outputs. Cheap enough to call for every queued request. `request` and `rules` must outlive
-  // the plan.
+  // for it. `signature` is the position of the requested signature among those in description(),
+  // sorted by name; -1 if the model does not have it. Error codes are those of TF Serving:
+  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
+  // Cheap enough to call for every queued request. `request` and `rules` must outlive the plan.
   virtual Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
                       PlanPtr* plan) const = 0;
 

@@ -14,7 +14,7 @@ TEST(InParallelTest, EachJobIsDoneOnce) {
   EXPECT_THAT(done, ::testing::Each(1));
 }
 
-TEST(InParallelTest, AnExceptionOnAnyThreadIsTheCallers) {
+TEST(InParallelTest, AnExceptionOnAnyThreadReachesTheCaller) {
   for (size_t wrong = 0; wrong < 100; ++wrong) {
     const auto job = [wrong](size_t i) {
       if (i == wrong) throw std::runtime_error("no such row");

@@ -43,7 +43,7 @@ class Input : public ColumnSource {
   // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
-  // The bytes of its tensor as sent, strings included.
+  // The bytes of the tensor of the sent rows, including strings.
   double TensorBytes() const;
   double ExtraBytes(int64_t copies) const final;
 
@@ -87,7 +87,8 @@ class TensorInput final : private TensorView, public Input {
   const tensorflow::Tensor tensor_;
 };
 
-// Copies numbers from where they were decoded for the rows' keys, instead of decoding them again.
+// Some rows of a column. Copies numbers that were decoded for the rows' keys instead of decoding
+// them again.
 class PickedInput final : public ColumnSource {
  public:
   // `column` is the `index`th column added to `row_keys`, or comes from an item table. `rows` are

@@ -52,7 +52,7 @@ TEST(InputTest, ATensorIsReusedIfItFitsAndIsNotShared) {
   EXPECT_THAT(ElementsOf<int64_t>(tensor), ElementsAre(0, 0));
 }
 
-TEST(InputTest, ATensorOfStringsKeepsNoOldValue) {
+TEST(InputTest, AReusedStringTensorKeepsNoOldValue) {
   Tensor tensor;
   const std::string two = BytesField(8, std::string(100, 'x')) + BytesField(8, "y");
   for (const auto& [strings, expected] : std::vector<std::pair<std::string, std::string>>{
@@ -93,7 +93,7 @@ TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
   }
 }
 
-TEST(TensorInputTest, ItsTensorIsFedAsItIs) {
+TEST(TensorInputTest, TheTensorIsFedWithoutACopy) {
   const Tensor tensor = AsTensor<float>({1, 2, 3, 4}, {2, 2});
   const TensorInput column("x", tensor);
   Tensor fed;
@@ -103,7 +103,7 @@ TEST(TensorInputTest, ItsTensorIsFedAsItIs) {
   EXPECT_EQ(column.dtype(), tensorflow::DT_FLOAT);
 }
 
-TEST(TensorInputTest, ItsValuesAreReadAsThoseOnTheWire) {
+TEST(TensorInputTest, ItsValuesCanBeDecoded) {
   const TensorInput column("x", AsTensor<tstring>({"a", "bc"}, {2}));
   Tensor copy(tensorflow::DT_STRING, TensorShape({2}));
   ASSERT_TRUE(column.Decode(&copy, 0).ok());
@@ -134,13 +134,13 @@ Tensor Pick(const std::string& message, const TensorShape& shape) {
   return tensor;
 }
 
-TEST(PickedInputTest, NumbersAreThoseOfTheRows) {
+TEST(PickedInputTest, NumbersOfThePickedRowsAreCopied) {
   EXPECT_THAT(
       ElementsOf(Pick(FloatInput("x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), TensorShape({2, 2}))),
       ElementsAre(3, 4, 7, 8));
 }
 
-TEST(PickedInputTest, SoAreTexts) {
+TEST(PickedInputTest, StringsOfThePickedRowsAreCopied) {
   const std::string shape = BytesField(2, BytesField(2, VarintField(1, 4)));
   std::string values;
   for (const char* const text : {"a", "b", "c", "d"}) values += BytesField(8, text);

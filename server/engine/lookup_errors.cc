@@ -22,7 +22,7 @@ namespace {
 using tensorflow::NodeDef;
 using tensorflow::Tensor;
 
-// The node whose value, or resource, `input` is. Null if it is missing.
+// The node of the table that `input` reads, possibly through reads and identities; null if missing.
 const NodeDef* TableOf(const GraphView& nodes, const std::string& input) {
   const NodeDef* node = nodes.Find(input);
   while (node != nullptr && (node->op() == "Identity" || node->op() == "ReadVariableOp")) {

@@ -1,5 +1,5 @@
-// Says which table and feature an index that is out of range belongs to. TensorFlow's executor for
-// one thread leaves the op out of its errors.
+// Adds to an error about an index that is out of range which table and input it belongs to.
+// TensorFlow's single-threaded executor does not name the op in its errors.
 #ifndef COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
 #define COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
 
@@ -19,7 +19,7 @@ namespace colcast::engine {
 class LookupErrors {
  public:
   LookupErrors() = default;
-  // `graph` runs a signature with these inputs.
+  // `graph` is the graph of a signature with these inputs.
   LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs);
 
   // Adds to an error the lookups that may have caused it: the one whose node the message names or,

@@ -81,12 +81,12 @@ TEST_F(LookupErrorsTest, AnInputWithTheWrongIndexIsNamedWithItsTableAndOp) {
             "[[{{node of_shop}}]]");
 }
 
-TEST_F(LookupErrorsTest, IndicesThatTheGraphComputesHaveNoInput) {
+TEST_F(LookupErrorsTest, ErrorsOnComputedIndicesNameNoInput) {
   EXPECT_EQ(ErrorOf(1, 3),
             "indices[0] = 9 is not in [0, 7): table \"squares\" [[{{node of_square}}]]");
 }
 
-TEST_F(LookupErrorsTest, AnOpThatTheMessageNamesIsTheOne) {
+TEST_F(LookupErrorsTest, OnlyTheOpThatTheMessageNamesIsExplained) {
   const std::string said = "indices[0] = 9 is not in [0, 5)";
   const LookupErrors errors(graph_, signature_->inputs());
   const auto explained = [&](const std::string& node) {
@@ -99,7 +99,7 @@ TEST_F(LookupErrorsTest, AnOpThatTheMessageNamesIsTheOne) {
   EXPECT_EQ(explained("other"), said + "\n\t [[{{node other}}]]");
 }
 
-TEST_F(LookupErrorsTest, OtherErrorsStayAsTheyAre) {
+TEST_F(LookupErrorsTest, OtherErrorsAreUnchanged) {
   const LookupErrors none;
   for (const char* message :
        {"indices[0] = 5 is not in [0, 5)", "no such op", "indices[0] = x is not in [0, 5)",

@@ -44,7 +44,7 @@ using RewrittenSignatures = std::map<std::string, RewrittenSignature>;
 struct ServedSignature {
   absl::Status status;  // if not OK, the signature cannot be run
   const Programs* programs = nullptr;
-  const TranscodedSignature* examples = nullptr;  // null unless they are read as columns
+  const TranscodedSignature* examples = nullptr;  // null unless tf.Examples are read as columns
 };
 
 class TensorFlowModel final : public Model {

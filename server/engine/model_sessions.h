@@ -47,8 +47,8 @@ class SharedDevices final : public tensorflow::DeviceMgr {
 
 // How a session executes its graph. Where a request's operations run one after the other anyway,
 // the single-threaded executor does less work per operation, but it refuses constructs of TF1
-// models: Switch and Merge nodes, reference variables. It also takes any condition that is not
-// empty as true, so graphs with conditions run on the default executor, which requires one value.
+// models: Switch and Merge nodes, reference variables. It also accepts conditions that are not
+// scalars, so graphs with conditions run on the default executor, which refuses them.
 enum class Executor { kSingleThreaded, kDefault };
 
 // Whether the graph or one of its functions has an If, Case or While that TensorFlow's default
@@ -69,7 +69,7 @@ class ModelSessions {
       const NeededGraphs& graphs, const Options& options, bool shared, bool maps);
 
   // A session that runs `graph`, with the default executor if it has conditions, and lives as long
-  // as the model. Always returns the same session if signatures share one.
+  // as the model. Always the same session if the signatures share one.
   absl::StatusOr<tensorflow::Session*> Add(const tensorflow::GraphDef& graph, Executor executor);
 
   // The session that restored the variables.
@@ -89,8 +89,8 @@ class ModelSessions {
 };
 
 // The first op in the graph, and its node, whose state other sessions would not see, such as a
-// random generator or a table without a name; empty if there is none. The error is that of an
-// unregistered op.
+// random generator or a table without a name; empty if there is none. Returns TensorFlow's error
+// for an unregistered op.
 absl::StatusOr<std::string> SessionStateIn(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine

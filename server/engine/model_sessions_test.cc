@@ -16,32 +16,32 @@ tensorflow::GraphDef Of(const std::string& op, const std::string& shared_name = 
   return graph;
 }
 
-TEST(SessionStateIn, VariablesAndNamedTablesAreFoundByEverySession) {
+TEST(SessionStateIn, VariablesAndNamedTablesAreSharedBetweenSessions) {
   EXPECT_EQ(*SessionStateIn(Of("VarHandleOp", "table")), "");
   EXPECT_EQ(*SessionStateIn(Of("HashTableV2", "words")), "");
   EXPECT_EQ(*SessionStateIn(Of("AssignAddVariableOp")), "");
   EXPECT_EQ(*SessionStateIn(Of("MatMul")), "");
 }
 
-TEST(SessionStateIn, ATableWithoutANameAndARandomGeneratorAreTheirSessionsOwn) {
+TEST(SessionStateIn, UnnamedAndMutableTablesAndRandomGeneratorsAreNotShared) {
   EXPECT_EQ(*SessionStateIn(Of("HashTableV2")), "HashTableV2 node");
   EXPECT_EQ(*SessionStateIn(Of("RandomUniform")), "RandomUniform node");
   EXPECT_EQ(*SessionStateIn(Of("MutableHashTableV2", "counts")), "MutableHashTableV2 node");
 }
 
-TEST(SessionStateIn, AFunctionIsNoUnknownOp) {
+TEST(SessionStateIn, AFunctionCallIsNotAnUnknownOp) {
   tensorflow::GraphDef graph = Of("called");
   graph.mutable_library()->add_function()->mutable_signature()->set_name("called");
   EXPECT_EQ(*SessionStateIn(graph), "");
 }
 
-TEST(SessionStateIn, AnOpThatIsNotRegisteredIsNamed) {
+TEST(SessionStateIn, ErrorsNameTheUnregisteredOp) {
   const absl::Status status = SessionStateIn(Of("NobodyHasThis")).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(status.message().find("NobodyHasThis"), std::string::npos);
 }
 
-TEST(HasConditions, InTheGraphOrInAFunctionIfTensorflowChecksThem) {
+TEST(HasConditions, LoweredConditionsAreFoundInTheGraphAndItsFunctions) {
   EXPECT_FALSE(HasConditions(Of("MatMul")));
   tensorflow::GraphDef branch = Of("StatelessIf");
   EXPECT_FALSE(HasConditions(branch));
@@ -55,7 +55,7 @@ TEST(HasConditions, InTheGraphOrInAFunctionIfTensorflowChecksThem) {
   EXPECT_TRUE(HasConditions(calls));
 }
 
-TEST(ModelSessions, AVersionWithoutItsIndexIsStillBeingCopied) {
+TEST(ModelSessions, ACheckpointWithoutItsIndexIsRefused) {
   tensorflow::MetaGraphDef saved;
   *saved.mutable_graph_def() = Of("VarHandleOp");
   saved.mutable_saver_def()->set_restore_op_name("node");

@@ -117,7 +117,7 @@ std::vector<std::string> LibrariesIn(const std::filesystem::path& folder) {
 }
 
 // Explains a missing symbol: the library was built for another TensorFlow. Says what to install if
-// the path is that of a known package.
+// the path belongs to a known package.
 std::string MadeForAnother(const std::string& path) {
   const auto is_in = [&path](std::string_view folder) {
     return absl::StrContains(path, absl::StrCat("/", folder, "/"));

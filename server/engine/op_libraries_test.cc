@@ -16,19 +16,19 @@ absl::Status Missing(const std::string& op) {
   return absl::NotFoundError("Op type not registered '" + op + "' in binary running on host.");
 }
 
-TEST(LoadOpLibraryTest, NamesThePathOfAFileThatIsNoLibrary) {
+TEST(LoadOpLibraryTest, TheErrorNamesThePath) {
   const absl::Status status = LoadOpLibrary("/no/such/library.so");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the op library /no/such/library.so"));
 }
 
-TEST(WithMissingOpTest, OtherErrorsAndOpsThatAreRegisteredStayAsTheyAre) {
+TEST(WithMissingOpTest, OtherErrorsAndErrorsAboutRegisteredOpsAreUnchanged) {
   for (const absl::Status& error : {absl::DataLossError("truncated"), Missing("NoOp")}) {
     EXPECT_EQ(WithMissingOp(error), error);
   }
 }
 
-TEST(WithMissingOpTest, SaysWhichPackageHasAnOp) {
+TEST(WithMissingOpTest, TheErrorNamesThePackageThatHasTheOp) {
   const std::pair<std::string, std::string> kCases[] = {
       {"Addons>Gelu", "install --no-deps tensorflow-addons"},
       {"IO>FileRead", "install --no-deps tensorflow-io"},

@@ -65,7 +65,7 @@ class RowBlocksTest : public ::testing::Test {
   std::deque<Input> wire_;
 };
 
-TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndFilledUp) {
+TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndPadded) {
   constexpr PadWith kZeros = PadWith::kZeros, kFirst = PadWith::kFirstValue;
   const Input& packed = Numbers({2}, {8, 9});  // as varints, unlike columns that are laid out
   const Input& laid_out = LaidOut({2}, {8, 9});
@@ -83,14 +83,14 @@ TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndFilledUp) {
        kZeros,
        {3},
        {1, 300, 7}},
-      // A single row is repeated, and so is the first of several where a block asks for it.
+      // A single row is repeated, as is the first of several rows if a block asks for it.
       {{AllRows(Numbers({1, 2}, {1, 2}), 2), AllRows(Numbers({1, 2}, {3, 4}), 1)},
        kZeros,
        {3, 2},
        {1, 2, 1, 2, 3, 4}},
       {{AllRows(packed, 2), {&packed, 0, 3, true}}, kZeros, {5}, {8, 9, 8, 8, 8}},
       {{AllRows(laid_out, 2), {&laid_out, 0, 3, true}}, kZeros, {5}, {8, 9, 8, 8, 8}},
-      // A list that repeats its last value ends with its block.
+      // A column that leaves out repeated values is filled up only within its block.
       {{AllRows(Numbers({3}, {5}), 3), AllRows(Numbers({2}, {6, 7}), 2)},
        kZeros,
        {5},
@@ -98,7 +98,7 @@ TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndFilledUp) {
       // Some rows are copied out.
       {{{&LaidOut({3, 2}, {1, 2, 3, 4, 5, 6}), 1, 2}}, kZeros, {2, 2}, {3, 4, 5, 6}},
       {{{&Numbers({3}, {1, 2, 3}), 1, 2}}, kZeros, {2}, {2, 3}},
-      // Shorter rows are filled up in every inner dimension.
+      // Shorter rows are padded in every inner dimension.
       {of_two_widths, kZeros, {3, 3}, {1, 0, 0, 2, 0, 0, 3, 4, 5}},
       {of_two_widths, kFirst, {3, 3}, {1, 1, 1, 2, 1, 1, 3, 4, 5}},
       {{AllRows(Numbers({1, 1}, {1}), 2), AllRows(Numbers({1, 2}, {3, 4}), 1)},
@@ -119,7 +119,7 @@ TEST_F(RowBlocksTest, RowsAreStackedRepeatedAndFilledUp) {
   }
 }
 
-TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndFilledUp) {
+TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndPadded) {
   const std::vector<RowBlock> blocks = {AllRows(Strings({1, 1}, {"a"}), 2),
                                         AllRows(Strings({2, 2}, {"b", "c", "d", "e"}), 2)};
   EXPECT_THAT(ElementsOf<tstring>(Stack(blocks)),
@@ -130,7 +130,7 @@ TEST_F(RowBlocksTest, StringsAreStackedRepeatedAndFilledUp) {
   EXPECT_THAT(ElementsOf<tstring>(some), ElementsAre("y", "z"));
 }
 
-TEST_F(RowBlocksTest, TheBytesBeyondThoseSentAreKnownBeforehand) {
+TEST_F(RowBlocksTest, ExtraBytesCountPaddingAndRepetition) {
   const Input& two = LaidOut({2, 1}, {1, 2});
   EXPECT_EQ(ExtraBytes({AllRows(two, 2)}, PadWith::kZeros), 0);
   const Input& three = LaidOut({1, 3}, {1, 2, 3});
@@ -138,7 +138,7 @@ TEST_F(RowBlocksTest, TheBytesBeyondThoseSentAreKnownBeforehand) {
   EXPECT_EQ(ExtraBytes({AllRows(three, 100)}, PadWith::kZeros), 8 * 3 * 99);
 }
 
-TEST_F(RowBlocksTest, AStringThatIsRepeatedCountsEachTime) {
+TEST_F(RowBlocksTest, ExtraBytesCountEveryCopyOfAString) {
   const std::string text(1000, 'x');
   const Input& column = Strings({1}, {text});
   EXPECT_EQ(ExtraBytes({AllRows(column, 10)}, PadWith::kZeros), 10 * sizeof(tstring) + 9 * 1000);
@@ -150,7 +150,7 @@ TEST_F(RowBlocksTest, AStringThatIsRepeatedCountsEachTime) {
             6 * sizeof(tstring));
 }
 
-TEST_F(RowBlocksTest, ABoolThatIsNoneIsAnError) {
+TEST_F(RowBlocksTest, AnInvalidBoolIsRefused) {
   Column column;
   column.dtype = DT_BOOL;
   column.dims = {2};
@@ -172,7 +172,7 @@ TEST_F(RowBlocksTest, ColumnsThatMustBeDecodedRepeatedOrCheckedAreNotLaidOut) {
   EXPECT_FALSE(IsLaidOut(Add(bools)));
 }
 
-TEST_F(RowBlocksTest, ADecodedColumnIsReadAsOneOnTheWire) {
+TEST_F(RowBlocksTest, RowsOfATensorInputCanBeStacked) {
   const TensorInput numbers("numbers", Stack({AllRows(Numbers({2}, {1, 2}), 2)}));
   EXPECT_TRUE(IsLaidOut(numbers));
   EXPECT_EQ(numbers.WireBytes(), 16);

@@ -5,9 +5,9 @@
 // only if the signature refuses the request because of their rows. A trial shows that: with made-up
 // values, the signature refuses the inputs with one row beside others with two, and accepts all of
 // them with two. The values of requests play no role, so an invalid value never looks like wrong
-// rows, and a request never changes the answer to another. Signatures whose inputs are parts of a
-// sparse or ragged tensor are never repeated: their first dimensions count values, or are lists of
-// lengths or offsets.
+// rows, and a request never changes the answer to another. If a signature's inputs are parts of a
+// sparse or ragged tensor, none is repeated: their first dimensions count values, or they are lists
+// of lengths or offsets.
 #ifndef COLCAST_SERVER_ENGINE_ROW_TRIALS_H_
 #define COLCAST_SERVER_ENGINE_ROW_TRIALS_H_
 

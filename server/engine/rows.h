@@ -55,8 +55,8 @@ absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShap
 // runs out.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
 
-// Keeps a run's small input tensors for the thread's next request, because allocating them costs
-// more than filling them, and frees the others.
+// Frees a run's large input tensors. Keeps the small ones for the thread's next request, because
+// allocating them costs more than filling them.
 void DropLarge(std::vector<tensorflow::Tensor>* feeds);
 
 // Copies elements [from, from + count) of `tensor` to `out`, from element `to` on. REQUIRES the
@@ -81,7 +81,7 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Replaces `*feed` with those of its rows that `rows` lists, in that order. Returns
+  // Replaces `*feed` with the rows of it that `rows` lists, in that order. Returns
   // RESOURCE_EXHAUSTED, before allocating, if everything gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
@@ -101,7 +101,7 @@ absl::Status RunByUser(absl::Span<const int64_t> row_to_user, int64_t users,
                            run,
                        RunResult* result);
 
-// Sets `*some` to the given rows of an input's feed, or to the whole feed if it has no rows.
+// Sets `*some` to the given rows of an input's feed, or to the whole feed if the input has no rows.
 absl::Status PickRows(const DeclaredInput& input, const tensorflow::Tensor& feed,
                       absl::Span<const int64_t> rows, tensorflow::Tensor* some);
 

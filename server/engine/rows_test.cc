@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 const Tensor kPairs = AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2});
 
-TEST(RowsTest, BytesOfRowsCountStringsToo) {
+TEST(RowsTest, BytesOfRowsIncludeStrings) {
   EXPECT_EQ(BytesOfRows(kPairs, {0, 0, 1}), 3 * 2 * sizeof(float));
   const Tensor texts = AsTensor<tstring>({"", std::string(1000, 'x')}, {2});
   EXPECT_GE(BytesOfRows(texts, {1, 1}), 2000);
@@ -53,7 +53,7 @@ Tensor Output(const TensorShape& shape, int64_t user) {
   return tensor;
 }
 
-TEST(ByUser, EachUsersRowsRunAloneAndKeepTheirPlaces) {
+TEST(ByUser, EachUsersRowsRunSeparatelyAndKeepTheirPlaces) {
   RunResult result;
   std::vector<std::vector<int64_t>> runs;
   const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
@@ -83,7 +83,7 @@ TEST(ByUser, AnOutputWithoutOneRowPerCandidateIsNamed) {
   }
 }
 
-TEST(ByUser, RowsOfDifferentShapesForUsersAreAnError) {
+TEST(ByUser, OutputsWithDifferentRowShapesPerUserAreNamed) {
   RunResult result;
   const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
     of_user->aliases = {"letters"};

@@ -19,7 +19,7 @@ inline absl::StatusOr<tensorflow::ResourceMgr*> ResourcesOf(tensorflow::Session*
   return devices->ListDevices().front()->resource_manager();
 }
 
-// The resource of this name; null if there is none. An empty container is the default one.
+// The resource `name`; null if it does not exist. An empty container is the default one.
 template <typename Resource>
 tensorflow::core::RefCountPtr<Resource> FindResource(tensorflow::ResourceMgr* resources,
                                                      const std::string& name,
@@ -30,7 +30,7 @@ tensorflow::core::RefCountPtr<Resource> FindResource(tensorflow::ResourceMgr* re
   return tensorflow::core::RefCountPtr<Resource>(found);
 }
 
-// Like FindResource(), but makes the resource if there is none.
+// Like FindResource(), but makes the resource if it does not exist.
 template <typename Resource>
 absl::StatusOr<tensorflow::core::RefCountPtr<Resource>> FindOrMakeResource(
     tensorflow::ResourceMgr* resources, const std::string& name) {

@@ -40,10 +40,10 @@ absl::Span<const int64_t> AsInt64(const Tensor& indices, std::vector<int64_t>* c
   return *converted;
 }
 
-// A sum by segment reads at most this many bytes of repeated rows; beyond them, a row is read once.
+// Up to this many bytes, a sum by segment gathers a row per id; beyond, a row per distinct id.
 constexpr int64_t kMostRepeated = int64_t{16} << 20;
 
-// Sets `positions` to each id's position among the distinct ids, and returns those.
+// Sets `positions` to each id's position among the distinct ids, and returns the distinct ids.
 template <typename T>
 std::vector<int64_t> Distinct(absl::Span<const int64_t> ids, T* positions) {
   std::vector<int64_t> distinct;
@@ -98,7 +98,7 @@ class GatherOp final : public tensorflow::OpKernel {
   }
 
  private:
-  // Sets each id's position among the rows, and `*ids` to the ids of the rows.
+  // Sets each id's position among the output's rows, and `*ids` to the ids of these rows.
   template <typename T>
   static void SetPositions(int64_t row_bytes, Tensor* positions, absl::Span<const int64_t>* ids,
                            std::vector<int64_t>* kept) {

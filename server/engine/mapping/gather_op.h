@@ -1,6 +1,6 @@
-// The ops ColcastGather and ColcastResourceGather: gather rows of a table that need not be aligned,
-// with the results and errors of Gather, GatherV2 along the first axis, and ResourceGather. They
-// exist only in the server; a SavedModel never contains them.
+// The ops ColcastGather and ColcastResourceGather: gather rows of a table whose memory need not be
+// aligned, with the results and errors of Gather, GatherV2 along the first axis, and
+// ResourceGather. They exist only in the server; a SavedModel never contains them.
 //
 // Inputs: `table`, of rank 1 or more, or the handle of a variable with such a table; `indices`.
 // If a sum by segment reads the rows, a second output has the position of each index's row.
@@ -28,8 +28,9 @@ void MakeMappedGather(tensorflow::NodeDef* node);
 void SumGathered(bool is_in_function, tensorflow::NodeDef* gather, tensorflow::NodeDef* sum);
 
 // Replaces every op that gathers rows of `variables`, in the graph or its functions, with a
-// ColcastGather. `variables` are named by the `shared_name` of their VarHandleOps. Returns those
-// that are used in any other way, each with a node that does so; their values must be in memory.
+// ColcastGather. `variables` are named by the `shared_name` of their VarHandleOps. Returns the
+// variables that are also used in other ways, each with one such use; their values must be in
+// memory.
 std::map<std::string, std::string> GatherMapped(const std::set<std::string>& variables,
                                                 const tensorflow::SignatureDef& declared,
                                                 tensorflow::GraphDef* graph);

@@ -20,7 +20,7 @@ TEST_F(GatherOpTest, GivesRowsInTheOrderOfTheirIds) {
   EXPECT_THAT(*Run(session.get(), {}), IsEmpty());
 }
 
-TEST_F(GatherOpTest, NamesAnIdThatIsNoRow) {
+TEST_F(GatherOpTest, ErrorsNameAnIdOutOfRange) {
   const auto session = Restored();
   for (const int64_t id : {int64_t{-1}, kRows}) {
     const absl::Status status = Run(session.get(), {1, id}).status();
@@ -30,7 +30,7 @@ TEST_F(GatherOpTest, NamesAnIdThatIsNoRow) {
   }
 }
 
-// The results of TensorFlow's op and of ours for the same node.
+// Compares TensorFlow's op with ours for the same node.
 class GatherTwinsTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GatherTwinsTest, GivesTheRowsOfTensorFlowsOp) {

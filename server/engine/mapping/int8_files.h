@@ -20,8 +20,8 @@ struct Int8Files {
 };
 
 // Reads and checks the files in the version's `directory`, and adds to the session the int8 form of
-// those `variables` that have one. The error names the files if there are none, if they are
-// damaged, do not fit the variables, or were made for another checkpoint; then none is used.
+// those `variables` that have one. Returns an error that names the files, and adds nothing, if they
+// are missing or damaged, do not fit the variables, or were made for another checkpoint.
 absl::StatusOr<Int8Files> MapInt8Tables(const std::string& directory,
                                         const std::set<std::string>& variables,
                                         tensorflow::Session* session);

@@ -90,7 +90,7 @@ TEST_F(Int8FilesTest, RowsAreReadFromTheFiles) {
   EXPECT_FALSE(Table("second").ok());
 }
 
-TEST_F(Int8FilesTest, ATableThatIsReadInInt8OnlyGivesItsFloatsBack) {
+TEST_F(Int8FilesTest, FloatsOfATableReadOnlyInInt8AreFreed) {
   Write(good_);
   ASSERT_TRUE(Map().ok());
   EXPECT_THAT(Keep({{"scores", {{}, {"first"}}}, {"others", {{"second"}, {}}}}),
@@ -99,7 +99,7 @@ TEST_F(Int8FilesTest, ATableThatIsReadInInt8OnlyGivesItsFloatsBack) {
   EXPECT_FALSE(Run(session_.get(), {1}).ok());
 }
 
-TEST_F(Int8FilesTest, AFloatTableThatAnotherSignatureReadsStays) {
+TEST_F(Int8FilesTest, FloatsThatAnotherSignatureReadsStay) {
   Write(good_);
   ASSERT_TRUE(Map().ok());
   EXPECT_THAT(Keep({{"scores", {{}, {"first"}}}, {"others", {{"first"}, {}}}}),
@@ -107,7 +107,7 @@ TEST_F(Int8FilesTest, AFloatTableThatAnotherSignatureReadsStays) {
   EXPECT_TRUE(Run(session_.get(), {1}).ok());
 }
 
-TEST_F(Int8FilesTest, AnInt8TableThatNoSignatureReadsIsNotMapped) {
+TEST_F(Int8FilesTest, AnInt8TableThatNoSignatureReadsIsRemoved) {
   Write(good_);
   ASSERT_TRUE(Map().ok());
   EXPECT_THAT(Keep({{"scores", {{"first"}, {}}}}), IsEmpty());
@@ -115,7 +115,7 @@ TEST_F(Int8FilesTest, AnInt8TableThatNoSignatureReadsIsNotMapped) {
   EXPECT_THAT(MappedTables::Of(session_.get())->tables(), SizeIs(2));
 }
 
-TEST_F(Int8FilesTest, AVersionWithoutFilesIsToBeExportedWithThem) {
+TEST_F(Int8FilesTest, TheErrorSaysHowToExportMissingFiles) {
   ExpectRefused("no such file; export the model with --table-type int8");
 }
 

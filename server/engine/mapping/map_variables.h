@@ -41,8 +41,8 @@ class MappedVariables {
   void Read(const std::string& signature, const tensorflow::SignatureDef& declared,
             tensorflow::GraphDef* graph);
 
-  // Copies into memory the tables that graphs read other than by lookups. Returns DATA_LOSS if
-  // bytes differ from those saved.
+  // Copies into memory the tables that graphs read other than by lookups. Returns DATA_LOSS if a
+  // table's bytes differ from the saved ones.
   absl::Status CopyOthers(tensorflow::Session* session);
 
   // Drops the tables whose variables were freed, because signatures read them in int8 only.

@@ -72,7 +72,7 @@ TEST_F(MapVariablesTest, DamagedBytesAreNotCopied) {
   EXPECT_EQ(variables.CopyOthers(session.get()).code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(MapVariablesTest, NoneIsMappedWhereLoadingReadsOne) {
+TEST_F(MapVariablesTest, NoTableIsMappedIfInitializationReadsOne) {
   EXPECT_TRUE(MappedVariables(Graph(), {}, kBytes).any());
   const MappedVariables variables(Graph(), Graph(), kBytes);
   EXPECT_FALSE(variables.any());
@@ -80,7 +80,7 @@ TEST_F(MapVariablesTest, NoneIsMappedWhereLoadingReadsOne) {
               HasSubstr("initialization reads a table by ResourceGather rows"));
 }
 
-TEST_F(MapVariablesTest, EachLargeTableThatIsNotMappedIsNotedWithTheReason) {
+TEST_F(MapVariablesTest, NotesGiveTheReasonForEachLargeTableInMemory) {
   const auto session = Restored();
   MappedVariables variables = Loaded(session.get());
   ASSERT_TRUE(variables.CopyOthers(session.get()).ok());
@@ -150,7 +150,7 @@ TEST_F(TwinTest, ATableIsDroppedWhenAllItsVariablesAreFreed) {
   EXPECT_EQ(Table(variables.Tables(), "first").mapped, mapped);  // deltas still need it
 }
 
-TEST_F(TwinTest, BothAreCopiedIfOneIsReadOtherwise) {
+TEST_F(TwinTest, BothAreCopiedIfOneIsNotOnlyLookedUp) {
   MappedVariables variables(model_, initializing_, kBytes);
   ASSERT_TRUE(variables.Find(session_.get()));
   tensorflow::SignatureDef declared;
@@ -163,7 +163,7 @@ TEST_F(TwinTest, BothAreCopiedIfOneIsReadOtherwise) {
   EXPECT_EQ((*Run(session_.get(), {9}))[2], 29);
 }
 
-TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {
+TEST_F(MapVariablesTest, ATableThatIsNotOnePlainTensorIsNoted) {
   const auto session = Restored(nullptr, /*least_bytes=*/kBytes + 1);
   MappedVariables variables(Graph(), {}, kBytes);
   EXPECT_TRUE(variables.Find(session.get()));
@@ -171,7 +171,7 @@ TEST_F(MapVariablesTest, ATableThatWasRestoredOtherwiseIsNoted) {
   EXPECT_THAT(variables.notes(), SizeIs(2));
 }
 
-TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {
+TEST_F(MapVariablesTest, ReferenceVariablesAreNoted) {
   const auto scope = tensorflow::Scope::NewRootScope();
   tensorflow::ops::Variable(scope.WithOpName("old"), {kRows, kWidth}, tensorflow::DT_FLOAT);
   tensorflow::GraphDef graph = GraphOf(scope);
@@ -181,7 +181,7 @@ TEST_F(MapVariablesTest, VariablesOfOtherKindsAreNoted) {
           "table \"old\" is in memory, not mapped: it is a TensorFlow 1 reference variable"));
 }
 
-TEST_F(MapVariablesTest, SmallTablesAreNoReasonToMap) {
+TEST_F(MapVariablesTest, SmallTablesAreNotMapped) {
   EXPECT_FALSE(MappedVariables(Graph(), {}, kBytes + 1).any());
 }
 

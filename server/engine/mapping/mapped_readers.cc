@@ -63,7 +63,7 @@ bool GathersRows(const Scope& scope, const NodeDef& node, bool is_value) {
   return node.op() == "Gather" || (node.op() == "GatherV2" && IsZero(scope, node.input(2)));
 }
 
-// Whether the node sums rows of its first input, at positions that its second input has.
+// Whether the node sums rows of its first input; its second input holds their positions.
 bool SumsBySegment(const NodeDef& node) {
   static constexpr std::string_view kSums[] = {"SparseSegmentSum", "SparseSegmentMean",
                                                "SparseSegmentSqrtN"};
@@ -130,8 +130,8 @@ class TableWalk {
     }
   }
 
-  // Embedding lookups gather a row for each distinct id, and sum those by segment. TensorFlow's
-  // optimizer leaves out the search for distinct ids; it does not know our gather. If only such
+  // Embedding lookups gather a row for each distinct id, then sum the rows by segment. TensorFlow's
+  // optimizer removes the search for distinct ids, but does not recognize our gather. If only such
   // sums read the gather, makes it gather the rows of all ids, and returns the sums.
   static std::vector<NodeDef*> SumsOfDistinct(const Scope& scope, NodeDef* gather) {
     const NodeDef* const unique = scope.view.Find(gather->input(1));
@@ -145,7 +145,7 @@ class TableWalk {
     return sums;
   }
 
-  // Returns false if `rows` has other readers than sums at the positions from `unique`.
+  // Returns false if anything but sums at the positions from `unique` reads `rows`.
   static bool FindSums(const Scope& scope, const std::string& rows, const NodeDef& unique,
                        std::vector<NodeDef*>* sums) {
     const auto readers = scope.ReadersOf(rows);
@@ -172,7 +172,7 @@ class TableWalk {
     for (NodeDef* const sum : sums) engine::SumGathered(scope.is_function, gather, sum);
   }
 
-  // Adds a gather of those rows of the table that `sum` reads.
+  // Adds a gather of the table's rows that `sum` reads.
   static NodeDef* AddGather(const Scope& scope, const NodeDef& sum) {
     NodeDef* const gather = scope.all->Add();
     gather->set_name(absl::StrCat(sum.name(), "/rows"));
@@ -193,7 +193,7 @@ class TableWalk {
     return gather;
   }
 
-  // The functions that a node calls with its inputs, in order, after those before `first_argument`.
+  // The functions that a node calls; their arguments are its inputs from `first_argument` on.
   struct Calls {
     std::vector<std::string> functions;
     int first_argument = 0;

@@ -58,7 +58,7 @@ TEST_F(MappedReadersTest, AGatherByHandleBecomesOurs) {
   EXPECT_TRUE(IsMapped("rows"));
 }
 
-TEST_F(MappedReadersTest, AGatherOfTheValueBecomesOursAndOneOfColumnsDoesNot) {
+TEST_F(MappedReadersTest, AGatherOfTheValuesRowsBecomesOursButNotOneOfColumns) {
   const auto value = ops::Identity(scope_, Value());
   ops::GatherV2(scope_.WithOpName("rows"), value, ids_, 0);
   EXPECT_THAT(Find(), IsEmpty());
@@ -87,14 +87,14 @@ TEST_F(SumTest, ASumOverDistinctIdsReadsTheRowsOfAllIds) {
   EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("rows:0", "rows:1", "Placeholder"));
 }
 
-TEST_F(SumTest, RowsThatAreReadOtherwiseStayThoseOfDistinctIds) {
+TEST_F(SumTest, RowsThatAreAlsoAnOutputAreGatheredPerDistinctId) {
   EXPECT_THAT(Find("rows"), IsEmpty());
   EXPECT_TRUE(IsMapped("rows"));
   EXPECT_THAT(InputsOf(graph_, "rows"), ElementsAre("handle", "unique"));
   EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("Identity", "unique:1", "Placeholder"));
 }
 
-TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
+TEST_F(MappedReadersTest, ASumOfATablesRowsGathersThemFirst) {
   const auto ids = ops::Cast(scope_, ids_, tensorflow::DT_INT32);
   ops::SparseSegmentSum(scope_.WithOpName("sum"), Value(), ids,
                         ops::Placeholder(scope_, tensorflow::DT_INT32));
@@ -104,23 +104,23 @@ TEST_F(MappedReadersTest, ASumOfATablesRowsReadsAGatherOfThem) {
   EXPECT_THAT(InputsOf(graph_, "sum"), ElementsAre("sum/rows:0", "sum/rows:1", "Placeholder"));
 }
 
-TEST_F(MappedReadersTest, AnotherReaderIsNamed) {
+TEST_F(MappedReadersTest, AReaderOfTheWholeTableIsNamed) {
   const auto left = ops::Placeholder(scope_, tensorflow::DT_FLOAT);
   ops::MatMul(scope_.WithOpName("rows"), left, Value());
   EXPECT_THAT(Find(), ElementsAre(Pair("table", "MatMul rows")));
 }
 
-TEST_F(MappedReadersTest, ItsShapeMayBeRead) {
+TEST_F(MappedReadersTest, ReadingOnlyTheShapeIsAllowed) {
   ops::Shape(scope_.WithOpName("rows"), Value());
   EXPECT_THAT(Find(), IsEmpty());
 }
 
-TEST_F(MappedReadersTest, AnOutputIsRead) {
+TEST_F(MappedReadersTest, ATableThatIsAnOutputIsNamed) {
   Value();
   EXPECT_THAT(Find("value"), ElementsAre(Pair("table", "it is an output")));
 }
 
-TEST_F(MappedReadersTest, AGatherInAFunctionBecomesOursAndAnotherReaderInItIsNamed) {
+TEST_F(MappedReadersTest, GathersInFunctionsBecomeOursAndOtherReadersThereAreNamed) {
   using tensorflow::FunctionDefHelper;
   const auto call = [this](const std::string& op) {
     graph_.Clear();

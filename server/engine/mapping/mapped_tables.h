@@ -66,7 +66,7 @@ class MappedTables final : public tensorflow::ResourceBase {
   void Drop(const MappedTable& table);
 
   // Returns DATA_LOSS if a file has changed; data read from the tables so far must then not be
-  // used. REQUIRES that all tables have been mapped or dropped.
+  // used. REQUIRES that Map() and Drop() do not run at the same time.
   absl::Status Check() const;
 
   std::string DebugString() const override { return "mapped tables"; }

@@ -14,12 +14,12 @@ using MappedTablesTest = MappingTest;
 
 const StopFlag kGoOn;
 
-TEST_F(MappedTablesTest, TwoSessionsShareTablesThatAreTheSame) {
+TEST_F(MappedTablesTest, SessionsShareEqualTables) {
   const auto one = Restored(), other = Restored();
   EXPECT_EQ(MappedTables::Of(one.get())->tables(), MappedTables::Of(other.get())->tables());
 }
 
-TEST_F(MappedTablesTest, AFileThatIsWrittenToIsNotSharedAnyMore) {
+TEST_F(MappedTablesTest, AChangedFileIsNotShared) {
   const auto one = Restored();
   Damage();
   EXPECT_FALSE(MappedTables::Of(one.get())->Check().ok());
@@ -28,7 +28,7 @@ TEST_F(MappedTablesTest, AFileThatIsWrittenToIsNotSharedAnyMore) {
   EXPECT_TRUE(MappedTables::Of(other.get())->Check().ok());
 }
 
-TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
+TEST_F(MappedTablesTest, DamagedBytesFailTheirFileForGood) {
   Damage();
   const auto session = Restored();
   const auto tables = MappedTables::Of(session.get());
@@ -42,7 +42,7 @@ TEST_F(MappedTablesTest, BytesThatAreNotThoseSavedAreFoundForGood) {
   EXPECT_EQ(tables->Check().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(MappedTablesTest, AFileIsNotLookedAtOnceItsTablesAreDropped) {
+TEST_F(MappedTablesTest, AFileWithoutTablesIsNotChecked) {
   const auto session = Restored();
   const auto tables = MappedTables::Of(session.get());
   for (const auto& table : tables->tables()) {

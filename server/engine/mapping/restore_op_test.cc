@@ -13,14 +13,14 @@ using ::testing::SizeIs;
 
 using RestoreOpTest = MappingTest;
 
-TEST_F(RestoreOpTest, LargeTensorsAreMappedAndOthersRead) {
+TEST_F(RestoreOpTest, LargeTensorsAreMappedAndSmallOnesRead) {
   const auto session = Restored();
   EXPECT_THAT(MappedTables::Of(session.get())->tables(), SizeIs(2));
   EXPECT_THAT(*Run(session.get(), {0, 9}), ElementsAre(0, 1, 2, 27, 28, 29));
   EXPECT_THAT(*Run(session.get(), {}, "small_value:0"), ElementsAre(8, 9));
 }
 
-TEST_F(RestoreOpTest, ATensorWithAnotherReaderThanItsVariableIsRead) {
+TEST_F(RestoreOpTest, ATensorWithASecondReaderIsNotMapped) {
   tensorflow::GraphDef graph = Graph();
   tensorflow::NodeDef* const other = graph.add_node();
   other->set_name("other");

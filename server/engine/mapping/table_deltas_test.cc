@@ -69,7 +69,7 @@ class TableDeltasTest : public MappingTest {
   tensorflow::GraphDef graph_;
 };
 
-TEST_F(TableDeltasTest, ARunReadsTheGenerationThatItsThreadReads) {
+TEST_F(TableDeltasTest, ARunReadsTheGenerationOfItsThread) {
   Write(Delta("first", {1, 3}, 100, 1), "1");
   const TableDeltas deltas(directory_, variables_.Tables());
   EXPECT_THAT(*Run(session_.get(), {3, 4}), ElementsAre(9, 10, 11, 12, 13, 14));
@@ -77,7 +77,7 @@ TEST_F(TableDeltasTest, ARunReadsTheGenerationThatItsThreadReads) {
   EXPECT_THAT(*Run(session_.get(), {3, 4}), ElementsAre(100, 100, 100, 12, 13, 14));
 }
 
-TEST_F(TableDeltasTest, ADeltaThatComesIsAppliedAndChangesNoGenerationThatIsRead) {
+TEST_F(TableDeltasTest, ANewDeltaIsAppliedWithoutChangingGenerationsInUse) {
   const TableDeltas deltas(directory_, variables_.Tables());
   const tables::ReadsGeneration before(deltas.now());
   Write(Delta("first", {3}, 100, 1), "1");
@@ -103,7 +103,7 @@ TEST_F(TableDeltasTest, APinnedGenerationIsReadUntilItsPinIsGone) {
   EXPECT_EQ(tables::ReadsGeneration::Here()->deltas, 1);
 }
 
-TEST_F(TableDeltasTest, DeltasAreAppliedInTheirOrderUpToAGap) {
+TEST_F(TableDeltasTest, DeltasAreAppliedInOrderUpToAGap) {
   Write(Delta("first", {1}, 100, 1), "1");
   Write(Delta("first", {1}, 200, 2), "2");
   Write(Delta("first", {1}, 400, 4), "4");
@@ -116,7 +116,7 @@ TEST_F(TableDeltasTest, DeltasAreAppliedInTheirOrderUpToAGap) {
   EXPECT_EQ(memory.tables[0].last_delta, 2);
 }
 
-TEST_F(TableDeltasTest, ADeltaThatIsRefusedKeepsThoseBehindItBack) {
+TEST_F(TableDeltasTest, ARefusedDeltaHoldsBackLaterOnes) {
   Write(Delta("first", {1}, 100, 3), "1");
   Write(Delta("first", {1}, 200, 2), "2");
   const TableMemory memory = Applied();
@@ -139,7 +139,7 @@ TEST_F(TableDeltasTest, ADeltaThatFitsNoMappedTableIsRefusedByName) {
   ExpectRefused(delta, "made for the checkpoint 0000000000000000");
 }
 
-TEST_F(TableDeltasTest, AFileThatIsNoneIsRefusedUntilItIsReplaced) {
+TEST_F(TableDeltasTest, ABadDeltaFileIsRefusedUntilItIsReplaced) {
   const std::string path = directory_ + "/deltas/delta-000001.safetensors";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   EXPECT_THAT(Applied().delta_error, HasSubstr("not a regular file"));

@@ -30,14 +30,14 @@ TEST_F(TableReaderThreadTest, ReadsAllTablesAndCountsTheBytesInMemory) {
   EXPECT_EQ(memory.damage, "");
 }
 
-TEST_F(TableReaderThreadTest, ReadsTablesThatExceedTheMemoryAsWell) {
+TEST_F(TableReaderThreadTest, ReadsTablesLargerThanMemory) {
   const auto session = Restored();
   const TableReaderThread checks(MappedTables::Of(session.get()), 2 * kBytes - 1);
   WaitUntil([&] { return checks.memory().checked == 2 * kBytes; });
   EXPECT_EQ(checks.memory().damage, "");
 }
 
-TEST_F(TableReaderThreadTest, FindsBytesThatAreNotThoseSaved) {
+TEST_F(TableReaderThreadTest, FindsDamagedBytes) {
   Damage();
   for (const int64_t available : {0, 1 << 30}) {
     const auto session = Restored();
@@ -47,7 +47,7 @@ TEST_F(TableReaderThreadTest, FindsBytesThatAreNotThoseSaved) {
   }
 }
 
-TEST_F(TableReaderThreadTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTime) {
+TEST_F(TableReaderThreadTest, FindsAChangeThatKeepsTheModificationTime) {
   const auto time = std::filesystem::last_write_time(data_);
   const auto session = Restored();
   const TableReaderThread checks(MappedTables::Of(session.get()));
@@ -57,7 +57,7 @@ TEST_F(TableReaderThreadTest, ReadsATableAgainWhoseFileWasWrittenToWithItsOldTim
   WaitUntil([&] { return !checks.memory().damage.empty(); });
 }
 
-TEST_F(TableReaderThreadTest, ATouchedFileIsUsedAgainOnceItsBytesAreTheOnesSaved) {
+TEST_F(TableReaderThreadTest, ATouchedFileIsUsedAgainOnceItsBytesAreChecked) {
   const auto session = Restored();
   const auto tables = MappedTables::Of(session.get());
   const TableReaderThread checks(MappedTables::Of(session.get()));
