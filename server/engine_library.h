@@ -21,7 +21,7 @@ std::vector<std::string> EngineReleases(const std::filesystem::path& folder);
 
 // Chooses the release in `releases` that equals `installed`. If `installed` is empty and there is
 // only one release, chooses that one, because its engine may find TensorFlow by its own run path.
-// Otherwise returns NOT_FOUND with the installed release, the releases that fit, and the command
+// Otherwise returns NOT_FOUND with the installed release, the supported releases, and the command
 // that installs one.
 Status ChooseEngine(const std::vector<std::string>& releases, const std::string& installed,
                     std::string* chosen);
@@ -30,8 +30,8 @@ Status ChooseEngine(const std::vector<std::string>& releases, const std::string&
 std::string NeededTensorFlow(const std::vector<std::string>& releases);
 
 // Opens the engine for the installed TensorFlow, from the executable's directory. The library stays
-// open as long as the process runs. If the library or TensorFlow is missing, returns NOT_FOUND with
-// the linker's reason, the releases found and needed, and the command that installs one.
+// open until the process ends. If the library or TensorFlow is missing, returns NOT_FOUND with the
+// linker's reason, the releases found and needed, and the command that installs one.
 Status OpenEngine(const engine::Options& options, std::unique_ptr<engine::Engine>* engine);
 
 }  // namespace colcast

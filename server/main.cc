@@ -1,4 +1,4 @@
-// The native server's entry point: reads the flags, connects the parts, serves, and stops.
+// The native server's entry point: reads the flags, connects the components, serves, and stops.
 
 #include <google/protobuf/stubs/logging.h>
 #include <signal.h>

@@ -21,8 +21,8 @@ void WaitForStop(const sigset_t& signals, const std::function<void()>& reload);
 // from any thread.
 bool StopWasAsked();
 
-// From now on another SIGTERM or SIGINT ends the process immediately, without answering requests in
-// flight.
+// After this call, another SIGTERM or SIGINT ends the process immediately, without answering
+// requests in flight.
 void EndAtNext(const sigset_t& signals);
 
 // Ends the process a moment after `deadline` unless it has ended by itself: with exit code 1 and a

@@ -1,5 +1,5 @@
 // Reads files safely: a path may name a FIFO, a device or a directory, and a file may grow or be
-// replaced meanwhile, so nothing here waits for a writer or reads without a limit.
+// replaced while it is read, so nothing here waits for a writer or reads without a limit.
 #ifndef COLCAST_SERVER_BASE_FILE_H_
 #define COLCAST_SERVER_BASE_FILE_H_
 

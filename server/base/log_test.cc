@@ -59,7 +59,7 @@ class LogWriterTest : public ::testing::Test {
   }
 };
 
-TEST_F(LogWriterTest, LinesThatDoNotFitAreCounted) {
+TEST_F(LogWriterTest, LinesBeyondTheQueuesLimitAreCounted) {
   const auto log_much = [] {
     dup2(Pipe()[1], STDERR_FILENO);  // nobody reads it
     StartLogWriter();

@@ -156,7 +156,7 @@ int64_t GroupAllows(const fs::path& group) {
   const std::optional<int64_t> limit = ReadNumber(group / "memory.max");
   const std::optional<int64_t> usage = ReadNumber(group / "memory.current");
   if (!limit || !usage) return kUnlimited;
-  // Page cache that can be dropped.
+  // The kernel can drop inactive page cache, so it does not count as used.
   const int64_t cache = ReadField(group / "memory.stat", "inactive_file").value_or(0);
   return std::max<int64_t>(0, *limit - std::max<int64_t>(0, *usage - cache));
 }

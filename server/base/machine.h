@@ -23,10 +23,10 @@ class AllocationPeak {
 // Freed address space that the allocator keeps for reuse, in bytes.
 int64_t ReusableAddressSpace();
 
-// The number of bytes that this process can still allocate. It is the least of: the machine's
-// available memory (MemAvailable); what its control groups (version 2) still allow, not
-// counting page cache; and the remaining address space (ulimit -v). The largest int64_t if there is
-// no limit. `root` contains /proc and /sys/fs/cgroup.
+// The number of bytes that this process can still allocate: the least of the machine's available
+// memory (MemAvailable), what its control groups (version 2) still allow, not counting page cache,
+// and the remaining address space (ulimit -v). The largest int64_t if there is no limit. `root`
+// contains /proc and /sys/fs/cgroup.
 int64_t AvailableMemory(const std::string& root = "");
 
 // The machine's memory or, if less, the limit of its control groups.

@@ -11,7 +11,7 @@
 
 namespace colcast {
 
-// The numbers are those of grpc::StatusCode.
+// The values equal those of grpc::StatusCode.
 enum class StatusCode {
   kOk = 0,
   kCancelled = 1,

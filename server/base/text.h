@@ -27,7 +27,7 @@ bool IsValidUtf8(std::string_view text);
 // unchanged unless two hexadecimal digits follow.
 std::string PercentDecode(std::string_view text);
 
-// Appends `text` in double quotes, with JSON escapes. Invalid UTF-8 stays as it is.
+// Appends `text` in double quotes, with JSON escapes. Copies invalid UTF-8 unchanged.
 void AppendJsonString(std::string_view text, std::string* json);
 
 // Returns `text` in double quotes, in a form that every JSON reader accepts: invalid UTF-8 becomes

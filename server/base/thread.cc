@@ -25,7 +25,7 @@ std::chrono::nanoseconds CpuTimeOfThisThread() {
 namespace {
 
 // The longest time that a ready thread has to wait for this one. From Linux 6.6 on, a running
-// thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less; that is
+// thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less, which is
 // possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
 constexpr int kSliceNanoseconds = 100'000;
 

@@ -1,4 +1,4 @@
-// A client for fuzzers of server connections. The fuzzer's input says what the client does.
+// A client for fuzzers of server connections. The fuzzer's input determines what the client does.
 #ifndef COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 #define COLCAST_SERVER_FUZZ_CLIENT_SOCKET_H_
 

@@ -113,9 +113,9 @@ void RunPredict(const std::string& text, const tensorflow::SignatureDef& signatu
   const Status status = ReadPredict(text, signature, &parsed);
   if (!status.ok()) return CheckRefusal(status);
   CheckRequest(parsed.request());
-  // Two kinds of request cannot be converted back: those that leave all inputs to their defaults,
-  // and those with only one of several inputs, because a response omits the name of a single
-  // output.
+  // Two kinds of request cannot be converted back: requests that leave all inputs to their
+  // defaults, and requests with only one of several inputs, because a response omits the name of a
+  // single output.
   const size_t columns = parsed.request().columns().size();
   if (columns != static_cast<size_t>(signature.inputs_size()) && columns < 2) return;
   std::string json, json_again;

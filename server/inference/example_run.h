@@ -85,7 +85,7 @@ inline constexpr char kExamplesInput[] = "inputs";
 // Sets `fetches` to the outputs that the task needs: for classify, whichever of "classes" and
 // "scores" the signature has; for regress, "outputs". Returns INVALID_ARGUMENT if the signature has
 // other outputs, an input other than kExamplesInput or, if options.check_method_names is set,
-// another method name. Returns UNIMPLEMENTED for a method_name other than kClassifyMethodName and
+// another method name. Returns UNIMPLEMENTED unless method_name is kClassifyMethodName or
 // kRegressMethodName.
 Status CheckTask(const tensorflow::SignatureDef& signature, const std::string& method_name,
                  const CallOptions& options, std::vector<std::string>* fetches);
@@ -100,10 +100,10 @@ Status ToResult(const std::vector<OutputColumn>& outputs, const std::string& met
 // to Fill().
 class ExampleBatch {
  public:
-  // Prepends the context's bytes to those of each example, so that protobuf parses one Example with
-  // the features of both; the example's features override the context's. Returns INVALID_ARGUMENT
-  // if there are no examples or the context is not a tf.Example, and RESOURCE_EXHAUSTED if the
-  // copies of the context exceed max_expanded_bytes.
+  // Prepends the context's bytes to each example's, so that protobuf parses one Example with the
+  // features of both; the example's features override the context's. Returns INVALID_ARGUMENT if
+  // there are no examples or the context is not a tf.Example, and RESOURCE_EXHAUSTED if the copies
+  // of the context exceed max_expanded_bytes.
   Status Fill(const ExampleInput& input, const CallOptions& options);
 
   int64_t size() const { return expansion_.rows; }

@@ -1,5 +1,5 @@
 // Runs Classify, Regress and MultiInference on a fake model. Checks which signatures are accepted,
-// what the model is asked for, and how its outputs are converted.
+// how the model is called, and how its outputs are converted.
 #include "server/inference/example_run.h"
 
 #include <gmock/gmock.h>

@@ -66,7 +66,7 @@ class ItemLookup {
   // What a table adds to requests that call the same signature with the same column names.
   struct Wanted {
     const tensorflow::SignatureDef* signature = nullptr;
-    bool by_key = false;           // the request has the key, and the signature reads the domain
+    bool by_key = false;           // the request has the key, and the signature reads the table
     size_t key = 0;                // index of the key column
     bool is_input = false;         // the signature also reads the key column
     std::vector<size_t> features;  // features that the signature reads and the request lacks

@@ -56,9 +56,9 @@ class PredictMember {
 void DescribePredict(PredictMember* member, scheduling::JobProfile* profile);
 
 // Answers `first`, which has waited for `waited`, and its companions, whose jobs are also
-// PredictMembers. A short request without companions takes those that arrived while it was read. A
-// large request is split into slices for `workers`; the worker that runs the last slice answers it.
-// An error in one request does not affect the others.
+// PredictMembers. A short request without companions dequeues companions that arrived while it was
+// read. A large request is split into slices for `workers`; the worker that runs the last slice
+// answers it. An error in one request does not affect the others.
 void RunPredict(PredictMember* first, scheduling::Clock::duration waited,
                 std::vector<scheduling::Taken> companions, scheduling::WorkerPool* workers);
 

@@ -229,7 +229,7 @@ class PredictRunTest : public testing::Test {
   scheduling::WorkerPool workers_{WithWorkers(2)};
 };
 
-TEST_F(PredictRunTest, ASingleRequestIsARunOfOne) {
+TEST_F(PredictRunTest, ASingleRequestIsRecordedAsARunOfOne) {
   const Finished finished = Run(20);
   EXPECT_TRUE(finished.status.ok());
   EXPECT_EQ(finished.record.queue_wait, milliseconds(3));

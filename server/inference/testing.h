@@ -16,7 +16,7 @@
 
 namespace colcast::inference {
 
-// A model that exists but answers nothing. Tests derive classes that answer.
+// A model whose requests all fail. Tests derive classes that answer.
 class ModelWithoutGraph : public engine::Model {
  public:
   // `signatures` is a serialized MetaGraphDef.

@@ -19,8 +19,8 @@ class TfRecordReader {
   explicit TfRecordReader(const std::string& path);
 
   // Reads the next record, or sets `at_end` after the last one. Returns DATA_LOSS, naming the file
-  // and the record's offset, if the record is truncated or a checksum is wrong; other errors are
-  // those of File::Open().
+  // and the record's offset, if the record is truncated or a checksum is wrong. Also returns the
+  // errors of File::Open().
   Status Next(std::string* record, bool* at_end);
 
  private:

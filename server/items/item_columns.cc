@@ -32,7 +32,7 @@ void ForEachRow(const Rows& rows, size_t feature, Places places, Visit&& visit) 
 }
 
 // Prefetches the rows' values, so that cache misses overlap. `row_values` is the number of values
-// per row; for lists, it is unknown until their splits are read.
+// per row. Prefetches only the splits of lists.
 void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places places) {
   const DataType dtype = rows.table->features()[feature].feature.dtype;
   const size_t size = dtype == DT_STRING ? 0 : NumberSize(dtype);

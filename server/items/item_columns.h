@@ -23,7 +23,7 @@ namespace colcast::items {
 
 // Adds the features of the table rows `numbers` to `request`, one column each, as if the client had
 // sent them. Reads only the lengths of lists; the values stay in the table (StoredValues in
-// server/wire/column.h), which the request keeps alive. REQUIRES that the request has none of these
+// server/wire/column.h), which the request keeps alive. REQUIRES that the request lacks these
 // columns.
 void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> numbers,
                 Span<size_t> features, DecodedRequest* request);

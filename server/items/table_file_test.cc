@@ -79,7 +79,7 @@ TEST(TableFileTest, RefusesRepeatedKeysAndAbbreviatesLongOnes) {
   ExpectWrong(table, "key \"" + std::string(60, 'b') + "...\" appears twice, in rows 0 and 1");
 }
 
-TEST(TableFileTest, RefusesAnotherByteOrder) {
+TEST(TableFileTest, RefusesBigEndianFiles) {
   std::string bytes = MakeTestTable({1}).Bytes();
   std::reverse(bytes.begin(), bytes.begin() + 8);
   std::shared_ptr<const TableFile> file;

@@ -41,8 +41,8 @@ Status SizeOnDisk(const std::string& directory, ModelSize* size);
 class MemoryBudget {
  public:
   // A model is assumed to need its size on disk, plus kGraphCopies times its graph (TensorFlow
-  // copies the graph's constants that often during a load), plus the fraction `margin_fraction` of
-  // that sum. With a negative margin, everything fits.
+  // copies the graph's constants that many times during a load), plus the fraction
+  // `margin_fraction` of that sum. With a negative margin, everything fits.
   explicit MemoryBudget(
       double margin_fraction,
       std::function<int64_t()> available = [] { return AvailableMemory(); });

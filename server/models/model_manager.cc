@@ -56,7 +56,7 @@ std::vector<std::string> OutdatedVersions(const ModelState& model) {
   return warnings;
 }
 
-// While a model moves to another base path, two versions may have the same number. Reports the
+// While a model moves to a new base path, two versions may have the same number. Reports the
 // serving one or, if neither serves, the aspired one.
 void AddStatus(const Version& version, std::vector<VersionStatus>* statuses) {
   const VersionStatus status = StatusOf(version);

@@ -46,7 +46,7 @@ class ModelManager {
     std::vector<ReadyLabel> ready_labels;
     // Whether Start() fails if the manager has given up on all versions of all models.
     bool fail_if_nothing_loads = false;
-    int num_load_threads = 1;  // maximum of concurrent loads, once the server is ready
+    int num_load_threads = 1;  // limit on concurrent loads, once the server is ready
     int num_unload_threads = 1;
     RetryPolicy retries;
     // Called with each configuration when it takes effect; may be empty.

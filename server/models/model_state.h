@@ -21,7 +21,7 @@ namespace colcast::models {
 
 using inference::Servable;
 
-// The numbers are those of tensorflow.serving.ModelVersionStatus.State.
+// The values equal those of tensorflow.serving.ModelVersionStatus.State.
 enum class VersionState { kStart = 10, kLoading = 20, kAvailable = 30, kUnloading = 40, kEnd = 50 };
 
 struct VersionStatus {

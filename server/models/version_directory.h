@@ -32,7 +32,7 @@ struct BasePathListing {
 
 // Finds the versions under `base_path`: directories that contain a saved_model.pb or .pbtxt and
 // whose name is a decimal number that fits an int64. A directory without a model is ignored,
-// because it is still being copied. If two names mean the same number ("7", "007"), the last in
+// because a copy may be in progress. If two names mean the same number ("7", "007"), the last in
 // byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
 

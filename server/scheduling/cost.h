@@ -1,4 +1,4 @@
-// Learns how much time and memory runs take, and decides how large requests are split.
+// Learns how much time and memory runs take, and decides the slices of large requests.
 #ifndef COLCAST_SERVER_SCHEDULING_COST_H_
 #define COLCAST_SERVER_SCHEDULING_COST_H_
 
@@ -247,7 +247,7 @@ class RunBudget {
 
 // What limits the slices of a request or of its remaining rows.
 struct SliceNeeds {
-  int idle_workers = 0;  // number of idle workers that could run slices too
+  int idle_workers = 0;  // number of idle workers that could also run slices
   // How long a short request may have to wait for a slice; Duration::max() without short requests.
   CostEstimate::Duration longest = CostEstimate::Duration::max();
   int64_t max_rows = INT64_MAX;  // limit for one slice

@@ -1,4 +1,4 @@
-// The extra threads that run long requests beside the workers, and their queue.
+// The extra threads that run long requests alongside the workers, and their queue.
 //
 // If `nice` is set, there is one extra thread per worker, with a lower priority. The extra threads
 // run long requests while short ones arrive: a short request then finds an idle worker, and the

@@ -234,7 +234,7 @@ class RequestQueue {
  private:
   struct Client;
   using Line = std::multimap<Time, Client*>;  // by effective arrival of the first job
-  // Clients by their last turn; among equals, the client with the newest job comes first.
+  // Clients by their last turn; if these are equal, the client with the newest job comes first.
   using Newest = std::multimap<std::pair<Time, Time::duration>, Client*>;
   struct Client {
     uint64_t number;

@@ -363,7 +363,7 @@ TEST_F(RequestQueueTest, RowsBeyondMaxWaitingRowsAreRefused) {
   EXPECT_EQ(Add("again", {1, of, 49}), "");
 }
 
-TEST_F(RequestQueueTest, HugeClaimsDoNotChangeTheOrderOfOthers) {
+TEST_F(RequestQueueTest, HugeRowsAndCostsDoNotChangeTheOrderOfOthers) {
   RequestClass* const of = NewClass({});
   constexpr int64_t kRows = std::numeric_limits<int64_t>::max();
   constexpr std::chrono::hours kCenturies(200 * 365 * 24);

@@ -89,9 +89,9 @@ class WorkerPool {
     // A request estimated to take longer than this counts as long. Also limits the slices of long
     // requests while short ones run; slices that give way to short requests may be longer.
     Clock::duration longest_slice = std::chrono::milliseconds(2);
-    // The nice(7) value of the threads that run long requests beside short ones. 0 means that there
-    // are none, except in a pool with one worker; a short request may then wait for a slice of a
-    // long one.
+    // The nice(7) value of the threads that run long requests alongside short ones. 0 means that
+    // there are none, except in a pool with one worker; a short request may then wait for a slice
+    // of a long one.
     int long_request_nice = 0;
     RunBudget::Options memory;
     EventSource* events = nullptr;  // must outlive the pool; null if workers wait only for jobs

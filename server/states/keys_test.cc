@@ -25,7 +25,7 @@ TEST(KeyHash, EachInstanceHasItsOwnSecret) {
 }
 
 // From HighwayHash's own test vectors for this key.
-TEST(KeyHash, IsHighwayHash) {
+TEST(KeyHash, HashesAreHighwayHashes) {
   const KeyHash hash(
       {0x0706050403020100, 0x0F0E0D0C0B0A0908, 0x1716151413121110, 0x1F1E1D1C1B1A1918});
   const Key key = HashOf(hash, "");

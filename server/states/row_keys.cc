@@ -13,8 +13,8 @@ enum Kind : uint8_t { kAbsent, kShared, kRows, kPaddedRows };
 constexpr size_t kBlockBytes = 16 << 10;
 constexpr size_t kMostArenaBytes = 8 << 20;
 
-// A string's fixed-size form in a key: its length, then the string itself if it is short, else a
-// keyed hash of it.
+// A string's fixed-size form in a key: its length, then the string itself or, if it is long, its
+// keyed hash.
 constexpr size_t kStringBytes = 24;
 constexpr size_t kShortString = kStringBytes - sizeof(uint32_t);
 

@@ -1,6 +1,6 @@
 // A state is what a stage computed for one row. One cache holds the states of all models and
-// versions: with a limit per version instead, loading a new version beside the old one would double
-// the memory. A store gives access to the states of one domain in one loaded version.
+// versions: with a limit per version instead, loading a new version alongside the old one would
+// double the memory. A store gives access to the states of one domain in one loaded version.
 #ifndef COLCAST_SERVER_STATES_STATE_CACHE_H_
 #define COLCAST_SERVER_STATES_STATE_CACHE_H_
 

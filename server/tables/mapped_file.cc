@@ -20,7 +20,7 @@ int64_t Nanoseconds(const struct timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// The pages of a range: those entirely within it, or all that overlap it.
+// The pages entirely within a range, or all pages that overlap it.
 struct Pages {
   char* begin;
   size_t size;

@@ -24,7 +24,7 @@ namespace colcast::tables {
 // previous handler.
 class BusErrorGuard {
  public:
-  // `failed` must outlive the guard. A guard created while kMost others exist guards nothing.
+  // `failed` must outlive the guard. While kMost guards exist, a new one guards nothing.
   static constexpr size_t kMost = 4096;
   BusErrorGuard(const void* begin, size_t size, std::atomic<bool>* failed);
   ~BusErrorGuard();

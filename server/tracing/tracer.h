@@ -24,7 +24,7 @@ struct TraceContext {
 };
 
 // Returns nullopt unless `text` conforms to the specification. Ignores fields that later versions
-// add to those of version 00.
+// have added to version 00.
 std::optional<TraceContext> ParseTraceparent(std::string_view text);
 
 // A sampled request; collects the stages that it runs.
