@@ -25,7 +25,7 @@ void LowerPriorityOnce() {
 }
 
 // Reads a call's body, then passes the call on: a reader submits it to the workers; a worker runs
-// it immediately or, if it may be joined with other calls, requeues it in its original place.
+// it immediately or, if it may run in a batch with others, requeues it in its original place.
 // Deletes itself afterwards.
 class BodyJob final : public scheduling::Job {
  public:

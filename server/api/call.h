@@ -29,7 +29,7 @@ struct Origin {
   const char* api = "";         // for the metrics, for example "Predict"
   const char* entrypoint = "";  // for the metrics: "GRPC" or "REST"
   scheduling::Clock::time_point deadline = scheduling::Clock::time_point::max();
-  // Whether the server set the deadline. It then excludes the time of reading a long body.
+  // Whether the server set the deadline, which then excludes the time of reading a long body.
   bool is_deadline_ours = false;
   // Clients take turns in the queue. This number identifies the client: scheduling::ClientOf() of
   // the caller's name or, without a name, a number for the connection or host.
@@ -68,7 +68,7 @@ class Codec {
   // is longer, sets *inflates_too_far.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
 
-  // Reads the request and makes `call` find its servable, unless both have been done. Called on a
+  // Reads the request and makes `call` find its servable, unless that is already done. Called on a
   // worker.
   virtual Status Read(Call* call) = 0;
 

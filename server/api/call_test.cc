@@ -243,7 +243,7 @@ TEST_F(CallTest, ExamplesRunAndTheirRowsAreCounted) {
 constexpr size_t kMaxBytes = 256 << 20;
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// For each read: the pool that did it, and its limit in bytes.
+// For each read, the pool that did it and the limit in bytes.
 using Reads = std::vector<std::pair<std::string, size_t>>;
 
 std::string ThisPool() {

@@ -137,7 +137,7 @@ TEST(FlagsTest, PrometheusHasAPathOnceItIsEnabled) {
               HasSubstr("path \"/\" must begin with a /"));
 }
 
-TEST(FlagsTest, ItemTablesHaveAModelAKeyAndAFolder) {
+TEST(FlagsTest, AnItemTableFlagNamesModelKeyAndFolder) {
   const auto tables = Parsed({"--item_table=m:item_id:/items,m:shop_id:/a:b"}).item_tables;
   ASSERT_EQ(tables.size(), 2);
   EXPECT_EQ(tables[0].model, "m");
@@ -192,7 +192,7 @@ TEST(FlagsTest, ModelsAreGivenByFlagsOrInAFile) {
   EXPECT_FALSE(several.models.fail_if_nothing_loads);
 }
 
-TEST(FlagsTest, ReadyLabelsAreModelsWithLabels) {
+TEST(FlagsTest, ReadyLabelsArePairsOfModelAndLabel) {
   const auto labels = Parsed({"--ready_labels=m:stable,m:canary"}).models.ready_labels;
   ASSERT_EQ(labels.size(), 2u);
   EXPECT_EQ(labels[1].model, "m");

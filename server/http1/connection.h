@@ -89,7 +89,7 @@ class IncomingBody {
   bool too_large_ = false;
 };
 
-// Like Beast's string_body, but allocates memory for bytes received, not for those announced.
+// Like Beast's string_body, but allocates memory for the bytes received, not the size announced.
 struct Body {
   using value_type = IncomingBody;
 
@@ -151,7 +151,7 @@ class Connection final : public net::Connection, public Exchange {
  private:
   using Clock = scheduling::Clock;
   // Bytes per read; also the limit for a chunk's header and for trailers, because the parser needs
-  // each of them complete.
+  // the whole header or all trailers at once.
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn };
   // kIdle waits for a request's header. In kPipelined, bytes of the next request are already in the

@@ -56,8 +56,8 @@ class HttpServer {
   // request goes elsewhere.
   void Drain();
 
-  // Accepts no more requests and returns when those in flight have been answered. Requests
-  // unfinished at `deadline`, such as one whose body does not arrive, are cut off and logged.
+  // Accepts no more requests and returns when the requests in flight have been answered. At
+  // `deadline`, cuts off unfinished requests, such as one whose body does not arrive, and logs it.
   void Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:

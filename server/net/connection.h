@@ -28,7 +28,7 @@ namespace colcast::net {
 // The number of reads after which other connections get their turn.
 inline constexpr int kReadsPerTurn = 4;
 
-// A server's open connections: waits for the last one to close, and tells new ones whether the
+// Tracks a server's open connections: waits until all have closed, and tells new ones whether the
 // server is shutting down. All methods may be called from any thread.
 class OpenConnections {
  public:
@@ -75,7 +75,7 @@ class OpenConnections {
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What one turn did, in order to detect abuse. Calls and bytes pay for a thread's time; items cost
+// Counts what one turn did, to detect abuse. Calls and bytes pay for a thread's time; items cost
 // time. A turn that costs more than it pays is wasteful, and a host may waste only so much time per
 // second.
 struct Use {
@@ -98,8 +98,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Closes the connection if it IsIdle(). Sets last_use() to now, so that CloseIdlest() does not
   // choose the connection again.
   void MakeRoom();
-  // Connections to close first compare less: those without a complete call, then those whose last
-  // call is longest ago. May be called on any thread; exact to a second.
+  // Connections to close first compare less: first connections without a complete call, then the
+  // longest unused ones. May be called on any thread; exact to a second.
   std::pair<bool, scheduling::Clock::time_point> last_use() const { return {had_call_, used_}; }
 
  protected:
@@ -161,7 +161,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Claims newly set bits of `work`; the caller handles them.
   unsigned Take(unsigned work) { return work_.fetch_and(~work) & work; }
 
-  Use use_;  // what this turn did so far
+  Use use_;  // what this turn has done so far
 
  private:
   void TakeTurn();

@@ -82,7 +82,7 @@ class Budget {
   }
 
   // Whether work for the host's request that arrived at `since` would probably be wasted: Take()
-  // would refuse even a single byte, or it has refused an item since then and would do so again.
+  // would refuse even a single byte, or has refused an item since then and would refuse it again.
   bool IsUsedUp(const Account& host, Clock::time_point since) const {
     if (host.bytes() >= Share(bytes())) return true;
     const size_t refused = host.refused_;

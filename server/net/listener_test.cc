@@ -46,7 +46,7 @@ class ListenerTest : public ::testing::Test {
   std::shared_ptr<Listener> listener_;
 };
 
-TEST_F(ListenerTest, RunningOutOfMemoryForOneClientLeavesTheNextOneServed) {
+TEST_F(ListenerTest, AClientIsServedAfterMemoryRanOutForAnother) {
   int come = 0;
   std::unique_ptr<Socket> served;
   Listen([&](std::unique_ptr<Socket> socket, const std::string&) {

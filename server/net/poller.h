@@ -41,7 +41,7 @@ class Poller final : public scheduling::EventSource {
   // The hosts of the clients whose connections are polled.
   Hosts& hosts() { return hosts_; }
 
-  // Watches `fd` for input and output, edge-triggered, until Remove(). Returns a number for it.
+  // Watches `fd` for input and output, edge-triggered, until Remove(), and returns its number.
   uint64_t Add(int fd, std::shared_ptr<Pollable> pollable);
   // Reports the descriptor's readiness once more.
   void Again(int fd, uint64_t number);

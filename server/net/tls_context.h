@@ -47,7 +47,7 @@ class TlsContext {
   // Returns errors like UseTls().
   static Status Create(const TlsConfig& config, std::shared_ptr<TlsContext>* context);
 
-  // The context for new connections. Existing ones keep the context with which they began.
+  // The context for new connections. Existing connections keep the one they began with.
   std::shared_ptr<SSL_CTX> current(Protocol protocol) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return current_[protocol == Protocol::kHttp2 ? 1 : 0];

@@ -39,7 +39,7 @@ Status InflateBody(const CountedBytes& compressed, size_t max_bytes, CountedByte
       [text](size_t size) { text->Extend(size); });
 }
 
-// A call over HTTP, whose body is read before it runs. `Base` is a class of codecs.
+// A call over HTTP. Its body is read before the call runs. `Base` is a class of codecs.
 template <typename Base>
 class JsonCodec : public Base {
  public:

@@ -18,8 +18,8 @@ namespace colcast::http {
 // each a scalar or nested lists of equal lengths; all rows have the first row's shape. Elements are
 // stored in the form that the engine reads: numbers in memory layout, strings as string_val.
 //
-// status() is INVALID_ARGUMENT, naming the input, the place in it, the value and the expected type,
-// or UNIMPLEMENTED for a dtype that TF Serving's JSON cannot represent.
+// On failure, status() is INVALID_ARGUMENT, naming the input, the place in it, the value and the
+// expected type, or UNIMPLEMENTED for a dtype that TF Serving's JSON cannot represent.
 class JsonColumn final : public ValueReader {
  public:
   // `name` must outlive the column, and `memory` the buffers moved out of it.

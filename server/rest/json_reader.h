@@ -1,5 +1,5 @@
-// Parses a request's JSON as TF Serving does: with the same library, and with the tokens NaN,
-// Infinity and -Infinity, which are not JSON. Builds no tree.
+// Parses a request's JSON as TF Serving does: with the same library, and accepting NaN, Infinity
+// and -Infinity, which are not JSON. Builds no tree.
 #ifndef COLCAST_SERVER_REST_JSON_READER_H_
 #define COLCAST_SERVER_REST_JSON_READER_H_
 

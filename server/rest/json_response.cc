@@ -60,7 +60,7 @@ bool AppendElement(const OutputColumn& output, int64_t index, std::string* json)
   });
 }
 
-// Appends elements from *index on, nested in lists for dimension `dim` and those after it.
+// Appends elements from *index on, nested in lists for dimension `dim` and all later dimensions.
 bool AppendValues(const OutputColumn& output, size_t dim, int64_t* index, std::string* json) {
   if (dim >= output.dims.size()) return AppendElement(output, (*index)++, json);
   json->push_back('[');

@@ -65,7 +65,7 @@ TEST(WriteOutputs, SeveralOutputsHaveNames) {
             R"({"predictions":[{"a":-9223372036854775808,"b":true},{"a":0,"b":false}]})");
 }
 
-TEST(WriteOutputs, StringsAreTextUnlessTheNameSaysBytes) {
+TEST(WriteOutputs, StringsAreTextUnlessTheNameEndsInBytes) {
   EXPECT_EQ(Write({{"y", DT_STRING, {1}, &kStrings}}, JsonFormat::kColumns),
             R"({"outputs":["a\"\n"]})");
   EXPECT_EQ(Write({{"y_bytes", DT_STRING, {3}, &kStrings}}, JsonFormat::kColumns),

@@ -45,7 +45,7 @@ Status UnknownInput(const std::string& where, std::string_view name,
                          InputNames(signature));
 }
 
-// Reads "instances": for each row an object, all with the same inputs, or the only input's value.
+// Reads "instances": for each row, an object (all with the same inputs) or the only input's value.
 class RowsReader final : public ValueReader {
  public:
   // The arguments must outlive this object.

@@ -125,7 +125,7 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
 }
 
 // Reads one of the lengths at the start of a string column's tensor_content: at most five bytes,
-// with the last one's upper bits ignored.
+// ignoring the upper bits of the last one.
 bool ReadStringLength(Reader* reader, size_t* length) {
   const size_t left = reader->Rest().size();
   uint64_t value;

@@ -34,7 +34,7 @@ class StringVisitor {
 // The rows of a table that make up a request's columns.
 struct StoredRows {
   uint64_t table = 0;  // unique in this process; newer tables have greater numbers
-  // One per row of the columns; within a table, a number always means the same values.
+  // One number per row of the columns. Within a table, a number always stands for the same values.
   Span<uint32_t> numbers;
 };
 
@@ -86,7 +86,7 @@ struct ColumnValues {
 
   // The values of the dtype's typed field: their number and location.
   int64_t count = 0;
-  bool packed = false;  // whether all values are in `payload`
+  bool packed = false;  // whether `payload` holds all values
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
   // If not packed: the records that hold the values, in order, among other fields.
   std::vector<Bytes> messages;
@@ -169,9 +169,9 @@ Status CheckValues(const Column& column, int64_t count);
 // tensor_content are 0 or 1; on failure `out` is unspecified.
 Status CopyValues(const Column& column, int64_t count, void* out);
 
-// Passes `count` strings to `visitor`, the repeated ones included. Fails, visiting nothing, where
-// CheckValues() fails or tensor_content is not `count` lengths followed by their bytes. Make the
-// visitor's class final: its calls are then inlined.
+// Passes `count` strings to `visitor`, including repeated ones. Fails, without visiting any, if
+// CheckValues() fails or tensor_content is not `count` lengths followed by the strings. Make the
+// visitor's class final, so that its calls are inlined.
 template <typename Visitor>
 Status VisitStrings(const Column& column, int64_t count, Visitor* visitor);
 

@@ -89,7 +89,7 @@ TEST(CheckValuesTest, RefusesExcessValues) {
                 "input \"x\": 2 values were sent, but shape [1] has 1 elements");
 }
 
-// Tensor::FromProto() would ignore them.
+// Tensor::FromProto() would ignore these values.
 TEST(CheckValuesTest, RefusesValuesInTheWrongFieldOrBesideTensorContent) {
   ExpectRefused(TensorOf(DT_FLOAT, 1, BytesField(6, Raw<double>({3}))), 1,
                 "input \"x\": it has values in double_val, but DT_FLOAT is read from float_val");

@@ -61,7 +61,7 @@ class ExampleDecoder {
   bool ReadOther(int64_t row, std::string_view example);
   bool ReadFeatures(int64_t row, const char* at, const char* end);
 
-  // Consumes entries at `*at` while they equal those of the first Example, except for values.
+  // Consumes entries at `*at` while they equal the first Example's entries, except for values.
   bool ReadExpected(int64_t row, const char** at, const char* end);
 
   // Records that `row` has a feature; false if the row had it already.

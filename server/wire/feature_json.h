@@ -38,8 +38,8 @@ void ForEachMember(const rapidjson::Value& object, const char* name, Visit&& vis
 // Reads a feature's kind. Returns false for a kind that no export writes.
 bool ReadKind(const rapidjson::Value& feature, FeatureKind* kind);
 
-// Reads a feature's kind, dtype, shape and default. Returns false if any of them is something that
-// no export writes.
+// Reads a feature's kind, dtype, shape and default. Returns false for a feature that no export
+// writes.
 bool ReadFeature(const rapidjson::Value& recorded, ExampleFeature* feature);
 
 }  // namespace colcast

@@ -31,7 +31,7 @@ inline std::string Deflated(const std::string& text, int window_bits) {
   return out;
 }
 
-// `compressed` comes in slices of `slice_bytes`.
+// Inflates `compressed` in slices of `slice_bytes`.
 inline Status InflateAll(std::string_view compressed, size_t max_bytes, std::string* text,
                          size_t slice_bytes = 1 << 20) {
   const auto* const data = reinterpret_cast<const uint8_t*>(compressed.data());

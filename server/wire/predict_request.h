@@ -90,7 +90,7 @@ class DecodedRequest {
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
-  // `as_before`: the names equal the previous message's, except that its last ones may be missing.
+  // `as_before`: the names equal the first, perhaps all, of the previous message's names.
   void RememberNames(bool as_before);
 
   std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory

@@ -21,7 +21,7 @@ std::string Input(const std::string& name, const std::string& tensor) {
   return BytesField(2, BytesField(1, name) + BytesField(2, tensor));
 }
 
-// Decodes `message` in every slicing, always into the same request, and checks it.
+// Decodes `message` in every slicing, always into the same request, and checks each result.
 template <typename Check>
 void Decode(const std::string& message, Check&& check) {
   DecodedRequest request;
@@ -187,7 +187,7 @@ class NextMessageTest : public ::testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(NextMessageTest, NamesMayBeTheSameDifferentOrRepeated) {
+TEST_F(NextMessageTest, IsReadAsByANewObjectWhateverItsNames) {
   for (const std::string& message :
        {usual_, usual_, Input("a", int_), usual_, spec_ + usual_ + Input("e", int_),
         Input("b", float_) + usual_, Input("a", int_) + Input("x", text_) + Input("b", float_),
@@ -197,7 +197,7 @@ TEST_F(NextMessageTest, NamesMayBeTheSameDifferentOrRepeated) {
   }
 }
 
-TEST_F(NextMessageTest, AnyByteMayChange) {
+TEST_F(NextMessageTest, IsReadAsByANewObjectWhateverByteChanges) {
   for (size_t at = 0; at < usual_.size(); ++at) {
     for (const int change : {1, 2, 8, 64, 128}) {
       ExpectReadAsByAFreshOne(usual_);

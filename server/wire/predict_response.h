@@ -57,7 +57,7 @@ inline MakeBuffer MakeString(std::string* text) {
   };
 }
 
-// Returns INTERNAL, naming the output, if one has a dtype that cannot be sent (resource, variant).
+// Returns INTERNAL, naming the output, for a dtype that cannot be sent (resource, variant).
 Status WritePredictResponse(const PredictResponse& response, const MakeBuffer& make);
 
 }  // namespace colcast

@@ -32,15 +32,15 @@ inline void AppendVarint(uint64_t value, std::string* out) {
   out->append(reinterpret_cast<const char*>(bytes), WriteVarint(value, bytes) - bytes);
 }
 
-// Bytes of a length and of that many bytes after it.
+// The encoded size of a length followed by `size` bytes.
 inline size_t DelimitedSize(size_t size) { return VarintSize(size) + size; }
 
-// Bytes of a field with `size` bytes.
+// The encoded size of a field with `size` bytes.
 inline size_t FieldSize(uint32_t field, size_t size) {
   return VarintSize(MakeTag(field, kLengthType)) + DelimitedSize(size);
 }
 
-// Bytes of a string field, which is omitted if empty.
+// The encoded size of a string field, which is omitted if empty.
 inline size_t TextFieldSize(uint32_t field, std::string_view text) {
   return text.empty() ? 0 : FieldSize(field, text.size());
 }
@@ -68,7 +68,7 @@ class WriterTo {
   void Varint(uint64_t value) { sink_.Varint(value); }
   void Raw(const void* data, size_t size) { sink_.Raw(data, size); }
 
-  // The tag and the length of a field, whose bytes follow.
+  // Writes the tag and length of a field. The caller then writes its `size` bytes.
   void Head(uint32_t field, size_t size) {
     Varint(MakeTag(field, kLengthType));
     Varint(size);
