@@ -98,8 +98,8 @@ class SignatureInputs {
                     ExpansionPlan* plan) const;
 
   // Like Plan(), for a request without unknown inputs. `shapes` are by position; `extra_bytes(i,
-  // copies)` is ColumnSource::ExtraBytes() of a received input. `most_bytes` is an upper bound of
-  // their sum: only if it exceeds the limit are they called.
+  // copies)` is ColumnSource::ExtraBytes() of a received input, and is called only if `most_bytes`,
+  // an upper bound of the sum over all received inputs, exceeds the limit.
   absl::Status PlanShapes(absl::Span<const ReceivedShape> shapes, double most_bytes,
                           absl::FunctionRef<double(size_t position, int64_t copies)> extra_bytes,
                           ExpansionPlan* plan) const;

@@ -26,7 +26,7 @@ const RequestPlan& PlanOf(const BatchMember& member) {
 struct Joinable {
   BatchMember* member = nullptr;
   const Batch* batch = nullptr;
-  // The longest row of each list in Programs::joined_lengths(), -1 if the list was left out.
+  // The longest length in each of Programs::joined_lengths(); -1 if the list was left out.
   std::vector<int64_t> longest;
 
   int64_t rows() const { return batch->candidates; }

@@ -66,7 +66,7 @@ TEST_F(JoinedRequestsTest, JoinedRequestsGetTheirRows) {
   EXPECT_EQ(members_[2].outputs->expansion().columns_sent_once, 1);
 }
 
-TEST_F(JoinedRequestsTest, AWrongRequestFailsAloneWithItsOwnError) {
+TEST_F(JoinedRequestsTest, AnInvalidRequestFailsAloneWithItsOwnError) {
   const std::string wrong = FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3});
   Run({Request(1, {1}), wrong, Request(2, {2}), FloatInput("item", {1}, {1})});
   EXPECT_EQ(num_joined_, 1);
@@ -77,7 +77,7 @@ TEST_F(JoinedRequestsTest, AWrongRequestFailsAloneWithItsOwnError) {
   EXPECT_THAT(members_[3].status.message, HasSubstr("input \"user\" is missing"));
 }
 
-TEST_F(JoinedRequestsTest, AfterAFailedJoinedRunRequestsRunAlone) {
+TEST_F(JoinedRequestsTest, RequestsRunAloneAfterAFailedJoinedRun) {
   Options small;
   small.max_request_rows = 3;
   model_.Declare({"user", "item"}, {"score"}, small);
@@ -105,7 +105,7 @@ TEST_F(JoinedRequestsTest, ListsOfDifferentLengthsRunSeparatelyUnlessPadded) {
   EXPECT_THAT(Answer(1), ElementsAre(10, 11));
 }
 
-TEST_F(JoinedRequestsTest, ARecordedSignaturePadsNoListWithoutLengths) {
+TEST_F(JoinedRequestsTest, ARecordedSignatureDoesNotPadListsWithoutLengths) {
   RowRecord record;
   record.recorded = record.independent = true;
   model_.Declare({"list"}, {"mean"}, {}, record);
@@ -133,7 +133,7 @@ TEST_F(JoinedRequestsTest, RequestsBeyondTheMemoryLimitRunSeparately) {
   EXPECT_EQ(num_joined_, 1);
 }
 
-TEST_F(JoinedRequestsTest, RowsAreAddedToTheNextAllowedBatchSize) {
+TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedBatchSize) {
   rules_.allowed_batch_sizes = {2, 8};
   Run({Request(1, {1, 2}), Request(2, {3})});
   EXPECT_EQ(num_joined_, 1);
@@ -174,7 +174,7 @@ TEST_F(JoinedRequestsTest, OnlyListsWithLengthsArePadded) {
   EXPECT_THAT(Answer(1), ElementsAre(5));
 }
 
-TEST_F(JoinedRequestsTest, ListsWhoseLengthMattersJoinOnlyEqualLengths) {
+TEST_F(JoinedRequestsTest, ListsWhoseLongestLengthMattersAreJoinedOnlyIfEquallyLong) {
   model_.Declare({"list", "list/length"}, {"sum"}, {}, Lists({"list"}));
   rules_.pad_variable_length_inputs = true;
   Run({List({1, 2}, 2), List({5}, 1), List({3, 4, 0}, 2), List({7, 0}, 1), List({0}, 0)});

@@ -32,8 +32,8 @@ bool SharesRows(const Batch& batch) {
   return false;
 }
 
-// If a domain has more rows than there are candidates, a slice's cost is not proportional to its
-// candidates.
+// Whether a domain has more rows than there are candidates: a slice's cost is then not proportional
+// to its candidates.
 bool HasMoreRowsThanCandidates(const Batch& batch) {
   return std::any_of(
       batch.domains.begin(), batch.domains.end(),
@@ -181,8 +181,8 @@ class SlicedRequest final : public Slices {
     return batch_.has_index(Batch::kUser) ? RowsIn(batch_.domains[Batch::kUser].index)[row] : 0;
   }
 
-  // For the users of rows [first, first + rows): rows with their longest lists that these rows
-  // lack.
+  // Rows with the longest lists of the users of rows [first, first + rows), except where one of
+  // these rows is as long.
   std::vector<int64_t> LongestBeside(int64_t first, int64_t rows) const {
     std::vector<int64_t> beside;
     for (const List& list : lists_) {

@@ -50,7 +50,7 @@ class SlicedRequestTest : public ::testing::Test {
   std::unique_ptr<SentPlan> sent_;
 };
 
-TEST_F(SlicedRequestTest, SlicesAreOfEqualSizeAndJoinedInOrder) {
+TEST_F(SlicedRequestTest, SlicesHaveEqualSizesAndAreJoinedInOrder) {
   const std::string request =
       FloatInput("user", {1}, {1}) + FloatInput("item", {5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(RunBySlices(request, 2), ElementsAre(11, 12, 13, 14, 15));
@@ -70,7 +70,7 @@ TEST_F(SlicedRequestTest, SlicesArePaddedToAllowedSizes) {
   EXPECT_THAT(rows_, ElementsAre(4, 4));
 }
 
-TEST_F(SlicedRequestTest, OneRowAndWrongRequestsAreNotSplit) {
+TEST_F(SlicedRequestTest, OneRowAndInvalidRequestsAreNotSplit) {
   const std::string user = FloatInput("user", {1}, {1});
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {1}, {1}), 1), ElementsAre());
   EXPECT_THAT(RunBySlices(FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3}), 1),

@@ -46,7 +46,7 @@ class StackedBatch {
 // column has another dtype or shape, or cannot be read.
 bool AddStrings(const Input& column, int64_t rows, std::vector<Bytes>* strings);
 
-// Sets the outputs of `request` to those of a request like it, and its only input to the strings.
+// Makes `request` ask for the outputs of `like`, with `strings` as its only input.
 void AddExamples(const RequestPlan& like, absl::Span<const Bytes> strings, DecodedRequest* request);
 
 }  // namespace colcast::engine

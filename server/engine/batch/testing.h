@@ -20,7 +20,7 @@ inline void RunAlone(const Programs& programs, BatchMember* member) {
   if (member->status.ok()) member->outputs = std::make_unique<TensorOutputs>(std::move(result));
 }
 
-// Runs the requests together if they may be, and returns how many ran alone. A planning error
+// Runs the requests together where allowed, and returns how many ran alone. A planning error
 // becomes its member's status.
 inline int RunTogether(const Programs& programs, const std::deque<SentPlan>& requests,
                        std::vector<BatchMember>* members) {

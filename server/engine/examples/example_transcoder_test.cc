@@ -58,7 +58,7 @@ class ExampleTranscoderTest : public ::testing::Test {
   RecordedSignatures converted_;
 };
 
-TEST_F(ExampleTranscoderTest, ItsSignaturesAreThoseTheExportWrote) {
+TEST_F(ExampleTranscoderTest, SignatureNamesComeFromTheRecord) {
   const auto made = ExampleTranscoder::Create(converted_, signatures_);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ((*made)->source(), "serving_default");
@@ -66,7 +66,7 @@ TEST_F(ExampleTranscoderTest, ItsSignaturesAreThoseTheExportWrote) {
   EXPECT_EQ((*made)->late(), "columnar_late");
 }
 
-TEST_F(ExampleTranscoderTest, ALateSignatureOfOtherColumnsIsNone) {
+TEST_F(ExampleTranscoderTest, ALateSignatureWithOtherColumnsIsNotUsed) {
   Declare("columnar_late", "years", tensorflow::DT_INT64, 1);
   const auto made = ExampleTranscoder::Create(converted_, signatures_);
   ASSERT_TRUE(made.ok()) << made.status();
@@ -81,7 +81,7 @@ TEST_F(ExampleTranscoderTest, TheFormerDefaultMayBeTheSource) {
   EXPECT_EQ((*made)->source(), "serving_examples");
 }
 
-TEST_F(ExampleTranscoderTest, ItSaysWhyItCannotAnswer) {
+TEST_F(ExampleTranscoderTest, ErrorsSayWhyExamplesAreNotTranscoded) {
   Declare("columnar", "years", tensorflow::DT_INT64, -1);
   EXPECT_THAT(WhyNot(), HasSubstr("does not take the recorded columns"));
   Declare("serving_default", "examples", tensorflow::DT_INT64, -1);
@@ -125,7 +125,7 @@ std::string RowOf(const Column& column, int64_t row) {
   return text;
 }
 
-TEST(DistinctUsersTest, EachUserIsKeptOnceAndFoundByItsRows) {
+TEST(DistinctUsersTest, EachUserIsKeptOnceWithAnIndexOfItsRows) {
   std::mt19937 random(1);
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
   DistinctUsers users;
@@ -174,7 +174,7 @@ TEST(DistinctUsersTest, EachUserIsKeptOnceAndFoundByItsRows) {
   EXPECT_GT(kept, 100);
 }
 
-TEST(DistinctUsersTest, AModelsOwnRowToUserIsLeftAlone) {
+TEST(DistinctUsersTest, ColumnsThatIncludeRowToUserAreNotChanged) {
   DecodedRequest columns;
   AddNumbers("age", 4, {40, 40, 40, 40}, &columns);
   AddNumbers("row_to_user", 4, {7, 7, 7, 7}, &columns);

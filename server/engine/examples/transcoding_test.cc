@@ -74,7 +74,7 @@ class TranscodingTest : public ::testing::Test {
   std::vector<float> scores_;
 };
 
-TEST_F(TranscodingTest, ExamplesOfOneUserAreReadOnceAndRunExactly) {
+TEST_F(TranscodingTest, ExamplesOfOneUserRunByTheColumnarSignature) {
   Load(ExampleTranscoding::kExact);
   ASSERT_TRUE(Answer({{2, 1}, {2, 3}}));
   EXPECT_THAT(scores_, ElementsAre(21, 23));
@@ -82,7 +82,7 @@ TEST_F(TranscodingTest, ExamplesOfOneUserAreReadOnceAndRunExactly) {
   EXPECT_THAT(transcoding_.notes(), ElementsAre(HasSubstr("run by \"columnar\"")));
 }
 
-TEST_F(TranscodingTest, LateOnesRunByStagesWithEachUserOnce) {
+TEST_F(TranscodingTest, LateSignaturesRunAsStagesWithEachUserOnce) {
   Load(ExampleTranscoding::kLate);
   ASSERT_TRUE(Answer({{2, 1}, {2, 3}}));
   ASSERT_TRUE(Answer({{2, 1}, {5, 1}, {2, 3}, {5, 3}}));
@@ -91,7 +91,7 @@ TEST_F(TranscodingTest, LateOnesRunByStagesWithEachUserOnce) {
   EXPECT_EQ(model_.Store("user").computed, 2);
 }
 
-TEST_F(TranscodingTest, WithoutARecordExamplesAreLeftToTheParse) {
+TEST_F(TranscodingTest, ExamplesAreNotTranscodedWithoutARecord) {
   Load(ExampleTranscoding::kExact, R"({"signatures": {}})");
   EXPECT_FALSE(Answer({{1, 1}}));
   EXPECT_THAT(transcoding_.notes(), ElementsAre(HasSubstr("no export converted it")));

@@ -40,7 +40,7 @@ constexpr int64_t kMaxElements = 1 << 12;
   std::abort();
 }
 
-// Makes fields bytes that server/wire does not look into, so that protobuf does not either.
+// Declares as bytes the fields that server/wire does not parse, so that protobuf does not either.
 void HideIgnoredFields(google::protobuf::FileDescriptorProto* file) {
   for (auto& type : *file->mutable_message_type()) {
     for (auto& field : *type.mutable_field()) {
@@ -100,7 +100,7 @@ bool Has(const Message& message, const char* name) {
   return message.GetReflection()->HasField(message, Field(message, name));
 }
 
-// The typed field of a TensorProto that has the values of a dtype.
+// The number of the TensorProto field that holds values of this dtype.
 int FieldOf(int dtype) {
   switch (dtype) {
     case tensorflow::DT_FLOAT:

@@ -52,7 +52,7 @@ void ReadStages(const Value& recorded, RecordedSignatures* read) {
   read->many_users_per_run = ReadText(*parts, "users_per_run", &users) && users == "many";
   const std::vector<std::string> domains = ReadStrings(*parts, "domains");
   if (!domains.empty()) read->stages = domains;
-  // Earlier exports recorded features without a domain as the item's; removes them. Features of a
+  // Removes features without a domain, which earlier exports recorded as the item's. Features of a
   // domain without a stage stay in their domain.
   std::set<std::string>& items = read->columns["item"];
   for (const std::string& column : ReadStrings(*parts, "context_features")) items.erase(column);

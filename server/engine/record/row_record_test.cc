@@ -59,7 +59,7 @@ TEST(RowRecord, EachSignatureHasItsRecord) {
   EXPECT_THAT(rows.at("columnar_pair").own_length, ElementsAre("ids"));
 }
 
-TEST(RowRecord, OfAnEarlierExportNothingIsKnown) {
+TEST(RowRecord, AnEarlierExportHasNoRowRecords) {
   const auto read = Read(R"({"signatures": {"columnar": {"parity":
       {"rows_independent": true}, "parts": {"users_per_run": "many"}}}})");
   ASSERT_THAT(read, SizeIs(1));
@@ -86,7 +86,7 @@ TEST(RowRecord, AFeatureNamedLikeLengthsStaysInItsDomain) {
   EXPECT_THAT(read[0].columns, ElementsAre(Pair("item", ElementsAre("title"))));
 }
 
-TEST(RowRecord, OnlyTheWordTrueMakesRowsIndependent) {
+TEST(RowRecord, OnlyTheJsonValueTrueMakesRowsIndependent) {
   for (const char* rows : {"1", "\"true\"", "null", "{}", "[true]"}) {
     const std::string json =
         std::string(R"({"signatures": {"s": {"independence": {"s": {"rows": )") + rows + "}}}}}";
@@ -121,7 +121,7 @@ ExampleFeature ReadOne(const std::string& feature) {
   return Read(Record(feature, R"("example_transcoding": true, )")).at(0).features.at(0);
 }
 
-TEST(ExampleRecord, ASignatureHasItsSourceItsLateFormAndItsFeaturesInOrder) {
+TEST(ExampleRecord, ASignatureHasItsSourceLateSignatureAndFeaturesInOrder) {
   const auto signatures =
       Read(Record(Feature("b", "fixed_len", "int64", "2,3", "null") + "," +
                       Feature("a", "var_len", "string", "", "null"),
@@ -142,7 +142,7 @@ TEST(ExampleRecord, ASignatureHasItsSourceItsLateFormAndItsFeaturesInOrder) {
   EXPECT_FALSE(signature.features[1].required);
 }
 
-TEST(ExampleRecord, ASourceThatTakesTensorsHasNoInputOfExamples) {
+TEST(ExampleRecord, ASourceThatTakesTensorsHasNoExampleInput) {
   const std::string feature = Feature("x", "whole", "int32", "", "null");
   const auto signatures =
       Read(absl::StrReplaceAll(Record(feature, R"("example_transcoding": "it takes tensors", )"),
@@ -235,23 +235,23 @@ TEST_F(RecordsByNameTest, ASourceHasTheRecordOfItsColumnarSignature) {
                                          Pair("other", false), Pair("serving_default", true)));
 }
 
-TEST_F(RecordsByNameTest, ASignatureOfTheModelThatOnlyHasTheNameOfAFormerDefaultHasNone) {
+TEST_F(RecordsByNameTest, ASignatureThatOnlyHasAFormerDefaultsNameHasNoRecord) {
   signatures_["serving_examples"] = signatures_["other"];
   EXPECT_EQ(Independent().count("serving_examples"), 0);
 }
 
-TEST_F(RecordsByNameTest, ADefaultHasTheRecordOfTheNewSignatureThatItIsACopyOf) {
+TEST_F(RecordsByNameTest, ADefaultHasTheRecordOfTheSignatureThatItCopies) {
   MakeDefault("columnar_other");
   EXPECT_THAT(Independent(), ElementsAre(Pair("columnar", true), Pair("columnar_other", false),
                                          Pair("other", false), Pair("serving_default", false),
                                          Pair("serving_examples", true)));
 }
 
-TEST_F(RecordsByNameTest, ListsInExamplesHaveNoKnownLengths) {
+TEST_F(RecordsByNameTest, ASourceIsDependentIfASignatureDependsOnListLengths) {
   records_[0].rows["columnar"].own_length = {"f"};
   EXPECT_TRUE(Independent()["columnar"]);
   EXPECT_FALSE(Independent()["serving_default"]);
-  // Examples may be answered by stages.
+  // Stages may answer Examples, so their lists count, too.
   records_[0].rows["columnar"].own_length.clear();
   EXPECT_TRUE(Independent()["serving_default"]);
   records_[0].rows["columnar_item"].own_length = {"f"};

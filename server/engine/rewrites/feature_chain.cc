@@ -130,7 +130,7 @@ class ChainReader {
     return width >= 0 && ValuesInRow(chain_.shape) == width && RepeatsOneRow();
   }
 
-  // If an EnsureShape follows the column, the op itself checks the shape.
+  // If an EnsureShape follows the column, the grouped lookup checks the shape instead.
   void SetColumn(Output column) {
     chain_.shape = graph_.ShapeOf(column);
     chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;

@@ -49,7 +49,7 @@ class FeatureChainTest : public ::testing::Test {
   TensorflowOutput table_;
 };
 
-TEST_F(FeatureChainTest, StepsComeInTheOrderInWhichTheyRun) {
+TEST_F(FeatureChainTest, StepsAreInExecutionOrder) {
   const auto hash = ops::StringToHashBucketFast(scope_, Column(tensorflow::DT_STRING), 50);
   const auto most = ops::Minimum(scope_, hash, ops::Const(scope_, int64_t{30}));
   LookUp(ops::FloorMod(scope_, most, ops::Const(scope_, int64_t{9})));
@@ -62,19 +62,19 @@ TEST_F(FeatureChainTest, IntegersAreHashedAsDecimals) {
   EXPECT_EQ(Read(), "hash=9 gather of column");
 }
 
-TEST_F(FeatureChainTest, ItEndsAtAnUnknownOp) {
+TEST_F(FeatureChainTest, AChainEndsAtAnUnknownOp) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::Abs(scope_.WithOpName("unknown"), column));
   EXPECT_EQ(Read(), "gather of unknown");
 }
 
-TEST_F(FeatureChainTest, ItEndsAtAFedTensor) {
+TEST_F(FeatureChainTest, AChainEndsAtAFedTensor) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::FloorMod(scope_.WithOpName("fed"), column, ops::Const(scope_, int64_t{9})));
   EXPECT_EQ(Read({"fed"}), "gather of fed");
 }
 
-TEST_F(FeatureChainTest, AModulusThatMayBeNegativeOrZeroIsLeftToTensorflow) {
+TEST_F(FeatureChainTest, AModulusOfZeroIsLeftToTensorFlow) {
   const auto column = Column(tensorflow::DT_INT64);
   LookUp(ops::FloorMod(scope_.WithOpName("mod"), column, ops::Const(scope_, int64_t{0})));
   EXPECT_EQ(Read(), "gather of mod");
@@ -104,7 +104,7 @@ TEST_F(FeatureChainTest, AMeanWithAnotherDivisorOrAFedMaskIsCopied) {
   }
 }
 
-TEST_F(FeatureChainTest, AVectorIsNothingToConcatenate) {
+TEST_F(FeatureChainTest, AVectorHasNoChain) {
   ops::Identity(scope_.WithOpName("part"), Column(tensorflow::DT_FLOAT));
   EXPECT_EQ(Read(), "nothing");
 }

@@ -60,8 +60,8 @@ std::vector<Group> FindGroups(const ShapedGraph& graph) {
   return groups;
 }
 
-// The position of `output` among the distinct `outputs`, to which it is added if missing; -1 for a
-// null output.
+// The position of `output` among the distinct `outputs`; adds it if it is missing. -1 for a null
+// output.
 int PositionOf(Output output, std::vector<Output>* outputs) {
   if (output.node == nullptr) return -1;
   const auto is_same = [output](Output other) { return IsSame(other, output); };
@@ -169,8 +169,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable that `tensor` is the value or the handle of. Returns null if there is none, or if
-// something that may fail, such as an Assert, must run before the variable is read.
+// The variable whose value or handle `tensor` is. Returns null if there is none, or if an op that
+// may fail, such as an Assert, must run before the variable is read.
 const NodeDef* VariableOf(const GraphView& view, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {

@@ -112,8 +112,8 @@ class RandomFeatures {
     return values;
   }
 
-  // Floats of very different sizes, including 0 and -0, but not NaN: the bits of a sum of NaNs are
-  // undefined.
+  // Floats of very different magnitudes, including 0 and -0, but not NaN: the bits of a sum of NaNs
+  // are undefined.
   Tensor Numbers(int rows, int width) {
     Tensor values(tensorflow::DT_FLOAT, {rows, width});
     auto flat = values.flat<float>();
@@ -308,21 +308,21 @@ class GroupedLookupsTest : public ::testing::Test {
   tensorflow::Operation after_;
 };
 
-TEST_F(GroupedLookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
+TEST_F(GroupedLookupsTest, IdsOutOfRangeGiveTensorFlowsErrors) {
   ExpectError({0, 1, 5}, {0, 0, 0}, "indices[2] = 5 is not in [0, 5)");
   ExpectError({0, 1, 4}, {0, -1, 0}, "indices[1] = -1 is not in [0, 5)");
   ExpectError({0, 1, 4}, {0, -1, 0}, "{{node lookup_of_second}}");
 }
 
-TEST_F(GroupedLookupsTest, RowsThatDoNotFitAreTensorFlowsErrors) {
+TEST_F(GroupedLookupsTest, WrongRowCountsGiveTensorFlowsErrors) {
   ExpectError({0, 1, 2}, {0, 0}, "[2] is not compatible with expected shape [3].");
   ExpectError({0, 1}, {0, 0, 0},
               "ConcatOp : Dimension 0 in both shapes must be equal: shape[0] = "
               "[2,2] vs. shape[1] = [3,2]");
 }
 
-// joined = the rows of `items` items, beside the user's row, repeated. A number of items that is
-// unknown (-1) comes from the input "rows".
+// joined = the rows of `items` items, beside the user's row, repeated. If `items` is -1, the input
+// "rows" gives the number of items.
 GraphDef WithRepeatedUser(int64_t items) {
   const Scope scope = Scope::NewRootScope();
   const Output user = Fed(scope.WithOpName("user"), tensorflow::DT_INT64, {1});
@@ -337,7 +337,7 @@ GraphDef WithRepeatedUser(int64_t items) {
   return GraphOf(scope);
 }
 
-TEST(GroupedLookups, ARowThatIsRepeatedIsChecked) {
+TEST(GroupedLookups, IdsOfARepeatedRowAreChecked) {
   const auto error = [&](const GraphDef& graph, int32_t times, int64_t id) {
     Tensor number(tensorflow::DT_INT32, {1});
     number.flat<int32_t>()(0) = times;
@@ -360,7 +360,7 @@ TEST(GroupedLookups, ARowMayBeRepeatedAKnownNumberOfTimes) {
   EXPECT_TRUE(joined.ok()) << joined.status();
 }
 
-TEST_F(GroupedLookupsTest, AnUpdateOfTheVariableIsSeenAndADestroyedOneIsNotKept) {
+TEST_F(GroupedLookupsTest, UpdatesAreSeenAndADestroyedVariableIsNotKept) {
   const auto session = SessionOf(Rewritten(GraphOf(scope_), 2));
   const Feeds feeds = {{"first", Ids({0, 1, 2})}, {"second", Ids({3, 4, 0})}};
   EXPECT_EQ(Fetch(session.get(), feeds)->flat<float>()(0), 1.0f);
@@ -383,7 +383,7 @@ TEST_F(GroupedLookupsTest, ANodeThatWaitsForALookupWaitsForTheGroup) {
   EXPECT_THAT(InputsOf(Rewritten(GraphOf(scope_), 2), "after"), ElementsAre("^joined"));
 }
 
-TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
+TEST_F(GroupedLookupsTest, AChainMayBeginAfterAVocabulary) {
   const Scope scope = Scope::NewRootScope();
   const auto words = Fed(scope, tensorflow::DT_STRING, {-1});
   const auto vocabulary = ops::HashTable(scope, tensorflow::DT_STRING, tensorflow::DT_INT64);
@@ -393,7 +393,7 @@ TEST_F(GroupedLookupsTest, ALookupBeginsBehindAVocabulary) {
   Rewritten(GraphOf(scope), 2);
 }
 
-TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
+TEST_F(GroupedLookupsTest, ProductsAfterAGroupKeepTheirOrder) {
   const Scope scope = Scope::NewRootScope();
   const auto ids = Fed(scope.WithOpName("ids"), tensorflow::DT_INT64, {-1});
   const auto table = ops::Const(scope, {{0.1f, 0.7f}, {1.3f, -2.9f}, {3.1f, 0.3f}});
@@ -408,7 +408,7 @@ TEST_F(GroupedLookupsTest, ProductsBehindAGroupAreMultipliedInTheSameOrder) {
                  {{"ids", Ids({0, 1, 2, 1, 0})}}, "product:0");
 }
 
-TEST_F(GroupedLookupsTest, AConcatOfRowsIsLeftAsItIs) {
+TEST_F(GroupedLookupsTest, AConcatAlongRowsIsNotRewritten) {
   const Scope scope = Scope::NewRootScope();
   const auto ids = Fed(scope, tensorflow::DT_INT64, {-1});
   const auto table = ops::Fill(scope, {5, 2}, 1.0f);

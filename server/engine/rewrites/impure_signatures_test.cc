@@ -52,9 +52,9 @@ class ImpureSignaturesTest : public ::testing::Test {
   Output bias_, x_;
 };
 
-TEST_F(ImpureSignaturesTest, AreNoneWhereNothingIsWritten) { EXPECT_THAT(Find(), IsEmpty()); }
+TEST_F(ImpureSignaturesTest, NoneIsImpureIfNothingIsWritten) { EXPECT_THAT(Find(), IsEmpty()); }
 
-TEST_F(ImpureSignaturesTest, ReadAVariableThatAnotherOneWrites) {
+TEST_F(ImpureSignaturesTest, AWriterAndAReaderOfOneVariableAreImpure) {
   Declare("set_bias", After(ops::AssignVariableOp(scope_, bias_, x_)));
   Impurities found = Find();
   EXPECT_EQ(found["score"].why, "it reads \"bias\", which signature \"set_bias\" writes");
@@ -64,25 +64,25 @@ TEST_F(ImpureSignaturesTest, ReadAVariableThatAnotherOneWrites) {
   EXPECT_THAT(Find(/*unserved=*/{"set_bias"}), IsEmpty());
 }
 
-TEST_F(ImpureSignaturesTest, AreNotThoseThatReadAnotherVariable) {
+TEST_F(ImpureSignaturesTest, AReaderOfAnotherVariableIsPure) {
   const auto other = ops::VarHandleOp(scope_.WithOpName("other"), tensorflow::DT_FLOAT, {});
   Declare("count", After(ops::AssignAddVariableOp(scope_, other, x_)));
   EXPECT_THAT(Find(), ElementsAre(Key("count")));
 }
 
-TEST_F(ImpureSignaturesTest, InitializeNothingForServedOnes) {
+TEST_F(ImpureSignaturesTest, TheInitOpMayWriteVariables) {
   Declare("__saved_model_init_op", After(ops::AssignVariableOp(scope_, bias_, x_)));
   EXPECT_THAT(Find(), IsEmpty());
 }
 
-TEST_F(ImpureSignaturesTest, WriteReferencesThatOthersRead) {
+TEST_F(ImpureSignaturesTest, AReaderOfAWrittenReferenceVariableIsImpure) {
   const auto old = ops::Variable(scope_.WithOpName("old"), {}, tensorflow::DT_FLOAT);
   Declare("reads", ops::Identity(scope_, old));
   Declare("writes", ops::Assign(scope_, old, x_));
   EXPECT_EQ(WhyNot("reads"), "it reads \"old\", which signature \"writes\" writes");
 }
 
-TEST_F(ImpureSignaturesTest, ReadAMutableTableThatAnotherOneFills) {
+TEST_F(ImpureSignaturesTest, AReaderOfATableThatAnotherSignatureFillsIsImpure) {
   const auto table = ops::MutableHashTable(scope_.WithOpName("words"), tensorflow::DT_STRING,
                                            tensorflow::DT_FLOAT);
   const auto key = ops::Placeholder(scope_, tensorflow::DT_STRING);
@@ -92,7 +92,7 @@ TEST_F(ImpureSignaturesTest, ReadAMutableTableThatAnotherOneFills) {
   EXPECT_EQ(WhyNot("looks_up"), "it reads \"words\", which signature \"fills\" writes");
 }
 
-TEST_F(ImpureSignaturesTest, ReadRandomNumbersOrFiles) {
+TEST_F(ImpureSignaturesTest, ReadersOfRandomNumbersAndFilesAreImpure) {
   Declare("noise", ops::RandomUniform(scope_.WithOpName("draw"), {2}, tensorflow::DT_FLOAT));
   Declare("file", ops::ReadFile(scope_.WithOpName("words"), "words.txt"));
   Declare("hash", ops::StringToHashBucketFast(scope_, {"a"}, 7));
@@ -102,7 +102,7 @@ TEST_F(ImpureSignaturesTest, ReadRandomNumbersOrFiles) {
   EXPECT_FALSE(found["noise"].writes);
 }
 
-TEST_F(ImpureSignaturesTest, WriteAFunctionsArgumentInsideTheFunction) {
+TEST_F(ImpureSignaturesTest, AWriteToAFunctionsArgumentCounts) {
   tensorflow::FunctionDef function;
   ASSERT_TRUE(tensorflow::protobuf::TextFormat::ParseFromString(R"(
     signature {

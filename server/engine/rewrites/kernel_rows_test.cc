@@ -47,7 +47,7 @@ class KernelRowsTest : public ::testing::Test {
   Output handle_, kernel_;
 };
 
-TEST_F(KernelRowsTest, AreThoseOfTheVariableAndFollowItsUpdates) {
+TEST_F(KernelRowsTest, RowsAreGatheredAgainAfterAnUpdate) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {2, 0}, 0);
   const auto session = Rewritten(1);
   EXPECT_THAT(Rows(session.get()), ElementsAre(4, 5, 0, 1));
@@ -58,19 +58,19 @@ TEST_F(KernelRowsTest, AreThoseOfTheVariableAndFollowItsUpdates) {
   EXPECT_THAT(Rows(session.get()), ElementsAre(114, 115, 110, 111));
 }
 
-TEST_F(KernelRowsTest, AreColumnsOfATransposedOne) {
+TEST_F(KernelRowsTest, ColumnsCanBeGathered) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {1}, 1);
   EXPECT_THAT(Rows(Rewritten(1).get()), ElementsAre(1, 3, 5));
 }
 
-TEST_F(KernelRowsTest, StayTensorFlowsWherePositionsAreFedOrTheKernelIsNoVariable) {
+TEST_F(KernelRowsTest, FedPositionsAndComputedKernelsAreNotRewritten) {
   const auto fed = ops::Placeholder(scope_.WithOpName("fed"), tensorflow::DT_INT32);
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, fed, 0);
   ops::GatherV2(scope_.WithOpName("other"), ops::Neg(scope_, kernel_), {1}, 0);
   Rewritten(0, {"fed"});
 }
 
-TEST_F(KernelRowsTest, OutsideTheKernelAreRefusedAsByTensorFlow) {
+TEST_F(KernelRowsTest, PositionsOutOfRangeGiveTensorFlowsError) {
   ops::GatherV2(scope_.WithOpName("rows"), kernel_, {3}, 0);
   const absl::Status status = Fetch(Rewritten(1).get(), {}, "rows:0").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

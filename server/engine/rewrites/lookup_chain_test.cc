@@ -23,7 +23,7 @@ std::vector<int64_t> Apply(const std::string& words, std::vector<int64_t> ids) {
   return ids;
 }
 
-TEST(LookupChainTest, WordsAreReadAndWritten) {
+TEST(LookupChainTest, WordsAreParsedAndWrittenBack) {
   for (const std::string words : {"copy", "gather", "gather sum", "hide=0 mod=3 gather mean",
                                   "int32=0 at_least=-3 at_most=7 mod=5 wrap=9 hash=4 gather"}) {
     const auto chain = LookupChain::Parse(words);
@@ -32,27 +32,27 @@ TEST(LookupChainTest, WordsAreReadAndWritten) {
   }
 }
 
-TEST(LookupChainTest, OtherWordsAreNamed) {
+TEST(LookupChainTest, ErrorsNameUnknownWords) {
   for (const char* word : {"", "leap=3", "mod", "mod=x"}) {
     EXPECT_THAT(LookupChain::Parse(absl::StrCat(word, " gather")).status().message(),
                 HasSubstr(absl::StrCat("\"", word, "\"")));
   }
 }
 
-TEST(LookupChainTest, ModulusIsThatOfFloorMod) {
+TEST(LookupChainTest, ModComputesFloorMod) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   EXPECT_THAT(Apply("mod=5 gather", {-6, -5, -1, 0, 4, 5, kLeast}),
               ElementsAre(4, 0, 4, 0, 4, 0, 2));
 }
 
-TEST(LookupChainTest, BoundsWrappingAndCastsComeInTheirOrder) {
+TEST(LookupChainTest, BoundsWrappingAndCastsAreAppliedInOrder) {
   EXPECT_THAT(Apply("at_least=-2 at_most=3 wrap=10 gather", {-9, -1, 2, 8}),
               ElementsAre(8, 9, 2, 3));
   EXPECT_THAT(Apply("int32=0 gather", {(int64_t{1} << 32) + 3, int64_t{1} << 31}),
               ElementsAre(3, std::numeric_limits<int32_t>::min()));
 }
 
-TEST(LookupChainTest, AnIdIsHiddenByItsValueAtThatStep) {
+TEST(LookupChainTest, HidingUsesTheIdsValueAtThatStep) {
   const auto chain = LookupChain::Parse("mod=5 hide=0 at_least=2 gather mean");
   ASSERT_TRUE(chain.ok()) << chain.status();
   std::vector<int64_t> ids = {0, 5, 2, 6};

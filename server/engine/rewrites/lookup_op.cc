@@ -39,8 +39,8 @@ struct Feature {
   PartialTensorShape shape;
   std::string lookup;
   int table = -1;
-  // The index of the op's `rows` input that says how often the single row is repeated; -1 if there
-  // is none.
+  // The index of the op's `rows` input that holds the number of repetitions of the single row; -1
+  // if there is none.
   int rows = -1;
 };
 
@@ -92,7 +92,7 @@ absl::Status CheckPart(const Part& part, int64_t first, absl::Span<const int64_t
 //   tables   matrices of the output's type, or handles of variables that hold one
 //   rows     numbers of rows, each of shape [1]
 // Attributes with one element per feature:
-//   chains   what is done with the column's values (lookup_chain.h)
+//   chains   the steps applied to the column's values (lookup_chain.h)
 //   table    position in `tables`; -1 if the column is copied
 //   rows_of  position in `rows` of the number of times that a single row is repeated; otherwise -1
 //   shapes   the shape that the column must fit

@@ -7,7 +7,7 @@
 namespace colcast::engine {
 namespace {
 
-// As many floats as a register holds: of AVX, which TensorFlow's wheel needs on x86, or of NEON.
+// The floats in a register: of AVX, which TensorFlow's wheel requires on x86, or of NEON.
 #ifdef __AVX__
 constexpr int kFloats = 8;
 #else

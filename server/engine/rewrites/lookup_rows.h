@@ -36,9 +36,9 @@ void RepeatRow(const char* row, size_t width, int64_t count, OutputRows output);
 // Copies rows of `width` bytes; row i of the output is row ids[i] of the table.
 void GatherRows(const char* table, size_t width, absl::Span<const int64_t> ids, OutputRows output);
 
-// Sums rows of `width` floats, a multiple of 8; each of the `rows` output rows is the sum of the
-// same number of ids. Additions follow the order of TensorFlow's Sum over the second of three axes,
-// so that the bits are the same. Each id's row is multiplied by its weight, if there are weights.
+// Sums rows of `width` floats, a multiple of 8; each of the `rows` output rows sums the rows of
+// equally many consecutive ids. Additions follow the order of TensorFlow's Sum over the second of
+// three axes, so that the bits are the same. Multiplies each id's row by its weight, if any.
 void SumRows(const float* table, size_t width, absl::Span<const int64_t> ids,
              absl::Span<const float> weights, int64_t rows, OutputRows output);
 

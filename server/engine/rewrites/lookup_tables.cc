@@ -205,7 +205,7 @@ Instructions WidestInstructions() {
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return is_512 ? Instructions::kAvx512 : Instructions::kAvx2;
 #else
-  return Instructions::kAny;  // the compiler makes NEON instructions of SumAny()
+  return Instructions::kAny;  // the compiler vectorizes SumAny() for NEON
 #endif
 }
 

@@ -31,7 +31,8 @@ Instructions WidestInstructions();
 
 // Rows of a table in int8, with one scale per row: a quarter of the memory plus two bytes per row.
 struct Int8Rows {
-  static constexpr int64_t kScaleBytes = 2;  // precede a row's values: the upper half of a float
+  // The size of a row's scale, which is stored before its values as the upper half of a float.
+  static constexpr int64_t kScaleBytes = 2;
 
   std::shared_ptr<const char> packed;
   // Rows that keep their floats; their scale is NaN.
@@ -45,7 +46,7 @@ class Int8Table {
   Int8Table(const float* values, int64_t rows, int64_t width, Int8Rows packed,
             Instructions instructions = WidestInstructions());
 
-  // Whether the rows that keep their floats are exactly those without a scale.
+  // Whether floats are kept for exactly the rows whose scale is NaN.
   bool IsComplete() const;
 
   const float* values() const { return values_; }
@@ -56,7 +57,7 @@ class Int8Table {
   // Writes rows as floats; row i of the output is row ids[i] of the table.
   void Gather(absl::Span<const int64_t> ids, OutputRows output) const;
 
-  // Sums rows as floats; each of the `rows` output rows is the sum of the same number of ids.
+  // Like Gather(), but each of the `rows` output rows is the sum for equally many consecutive ids.
   void Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const;
 
  private:
@@ -84,7 +85,7 @@ class Int8Tables final : public tensorflow::ResourceBase {
   static absl::StatusOr<tensorflow::core::RefCountPtr<Int8Tables>> In(
       tensorflow::ResourceMgr* resources);
 
-  // Returns NOT_FOUND if the variable has none.
+  // Returns NOT_FOUND if the variable has no int8 table.
   absl::StatusOr<std::shared_ptr<const Int8Table>> Find(const std::string& variable) const;
   void Add(const std::string& variable, std::shared_ptr<const Int8Table> table);
   void Remove(const std::string& variable);

@@ -92,7 +92,7 @@ TEST_P(Int8TableTest, ARowIsCloseToItsFloats) {
   }
 }
 
-TEST_P(Int8TableTest, ASumIsThatOfItsRows) {
+TEST_P(Int8TableTest, ASumEqualsTheSumOfItsRows) {
   const Int8Table table = TableOf(Random(50));
   for (const int64_t count : {0, 1, 2, 5, 40}) {
     std::vector<int64_t> ids;
@@ -115,7 +115,7 @@ TEST_P(Int8TableTest, ARowsBitsDoNotDependOnItsNeighbours) {
   EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + 3 * width()));
 }
 
-TEST_P(Int8TableTest, RowsWithoutAScaleAreTheFloatsThatAreKept) {
+TEST_P(Int8TableTest, RowsWithoutAScaleKeepTheirFloats) {
   Floats values = Random(4);
   values[0 * width()] = kNan;
   values[2 * width() - 1] = -INFINITY;
@@ -135,7 +135,7 @@ TEST_P(Int8TableTest, ARowOfZerosIsExact) {
   EXPECT_EQ(Gathered(table, {2, 0}), Floats(2 * width(), 0.0f));
 }
 
-TEST_P(Int8TableTest, AnIdThatIsNoRowsRefersToFloatsBesideTheTable) {
+TEST_P(Int8TableTest, AnIdOutOfRangeRefersToFloatsBesideTheTable) {
   const Floats values = Random(52);
   const Int8Table table(values.data(), 50, width(), RoundedToInt8(values.data(), 50, width()),
                         instructions());
@@ -146,7 +146,7 @@ TEST_P(Int8TableTest, AnIdThatIsNoRowsRefersToFloatsBesideTheTable) {
   }
 }
 
-TEST_P(Int8TableTest, WithoutTheFloatsOfARowATableIsIncomplete) {
+TEST_P(Int8TableTest, ATableThatLacksKeptFloatsIsIncomplete) {
   Floats values = Random(50);
   values[0] = kNan;
   Int8Rows rounded = RoundedToInt8(values.data(), 50, width());
@@ -174,7 +174,7 @@ using ::testing::HasSubstr;
 
 using Int8LookupsTest = LookupGraphTest;
 
-TEST_F(Int8LookupsTest, AreCloseToTensorFlows) {
+TEST_F(Int8LookupsTest, ResultsAreCloseToTensorFlows) {
   const auto original = Start(Original()), rewritten = Start(InInt8());
   for (const int64_t list : {0, 1, 3, 40}) {
     for (const auto& ids : std::vector<std::vector<int64_t>>{{}, {0}, {5, 19'999, 5, 77}}) {
@@ -194,7 +194,7 @@ TEST_F(Int8LookupsTest, AThreadKeepsNoMemoryOfALongList) {
   });
 }
 
-TEST_F(Int8LookupsTest, IdsThatAreNoRowsAreTensorFlowsErrors) {
+TEST_F(Int8LookupsTest, IdsOutOfRangeGiveTensorFlowsErrors) {
   const auto original = Start(Original()), rewritten = Start(InInt8());
   for (const int64_t bad : {-1, kRows}) {
     const Feeds feeds = Requests({0, bad}, 1);
@@ -227,7 +227,7 @@ TEST_F(Int8LookupsTest, ANodeThatWaitsForAReadOfTheTableWaitsForTheLookup) {
   EXPECT_TRUE(Fetch(session.get(), Requests({1}, 2), "result:0").ok());
 }
 
-TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
+TEST_F(Int8LookupsTest, AnAssertBeforeTheReadStillRuns) {
   ops::Assert(scope_.WithOpName("check"), ops::Const(scope_, false),
               std::vector<tensorflow::Output>{ops::Const(scope_, "refused here")});
   GraphDef graph = Original();
@@ -240,7 +240,7 @@ TEST_F(Int8LookupsTest, ACheckBeforeTheTableIsReadStays) {
   EXPECT_THAT(status.message(), HasSubstr("refused here"));
 }
 
-TEST_F(Int8LookupsTest, OtherVariablesStayAsTheyAre) {
+TEST_F(Int8LookupsTest, OtherAndFedVariablesStayInFloat32) {
   GraphDef graph = Original();
   EXPECT_EQ(*GroupLookups({}, &graph), 2);
   EXPECT_EQ(*UseInt8Tables({"another"}, {}, &graph), 0);

@@ -134,7 +134,7 @@ const std::vector<GraphView::Reader>& GraphView::ReadersOf(const std::string& na
   if (readers_.empty()) {
     for (const NodeDef& node : all_) {
       for (int i = 0; i < node.input_size(); ++i) {
-        if (absl::StartsWith(node.input(i), "^")) break;  // control inputs are the last
+        if (absl::StartsWith(node.input(i), "^")) break;  // control inputs come last
         readers_[NodeOf(node.input(i))].push_back({&node, i});
       }
     }

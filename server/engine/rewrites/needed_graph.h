@@ -32,7 +32,7 @@ inline std::string NodeOf(std::string_view name) {
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
 std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
 
-// The elements of an int32 or int64 tensor, and the value of a constant of one such element.
+// The elements of an int32 or int64 tensor, and the value of a constant with one such element.
 std::optional<std::vector<int64_t>> IntegersOf(const tensorflow::Tensor& tensor);
 std::optional<int64_t> IntegerOf(const tensorflow::NodeDef& constant);
 

@@ -39,7 +39,7 @@ class NeededGraphsTest : public ::testing::Test {
   tensorflow::GraphDef whole_;
 };
 
-TEST_F(NeededGraphsTest, HaveTheirNodesAncestorsInTheOrderOfTheWholeGraph) {
+TEST_F(NeededGraphsTest, GraphsHaveAncestorsInTheOrderOfTheWholeGraph) {
   Add("x", "Placeholder");
   Add("y", "Placeholder");
   Add("waited", "NoOp");
@@ -51,7 +51,7 @@ TEST_F(NeededGraphsTest, HaveTheirNodesAncestorsInTheOrderOfTheWholeGraph) {
               ElementsAre("x", "y", "waited", "both"));
 }
 
-TEST_F(NeededGraphsTest, HaveTheFunctionsThatTheyCallAndNoOthers) {
+TEST_F(NeededGraphsTest, GraphsHaveOnlyTheFunctionsThatTheyCall) {
   AddFunction("called");
   AddFunction("other");
   tensorflow::NameAttrList called;
@@ -65,14 +65,14 @@ TEST_F(NeededGraphsTest, HaveTheFunctionsThatTheyCallAndNoOthers) {
   EXPECT_THAT(NeededGraphs(whole_).Of({"x"})->library().function(), IsEmpty());
 }
 
-TEST_F(NeededGraphsTest, ANodeThatIsMissingIsNamed) {
+TEST_F(NeededGraphsTest, ErrorsNameTheMissingNode) {
   Add("x", "Neg", {"gone"});
   const absl::Status status = NeededGraphs(whole_).Of({"x"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(status.message(), "the model's graph has no node \"gone\"");
 }
 
-TEST(TensorsOf, AreThoseOfSparseTensorsToo) {
+TEST(TensorsOf, ComponentsOfSparseTensorsAreIncluded) {
   tensorflow::SignatureDef declared;
   (*declared.mutable_inputs())["x"].set_name("x:0");
   auto* const sparse = (*declared.mutable_outputs())["s"].mutable_coo_sparse();
@@ -84,7 +84,7 @@ TEST(TensorsOf, AreThoseOfSparseTensorsToo) {
 
 using TableReadersTest = LookupGraphTest;
 
-TEST_F(TableReadersTest, ReadersAreFound) {
+TEST_F(TableReadersTest, TablesReadAsFloatsAndInInt8AreFound) {
   const SignatureDef joined = Fetching("joined");
   const TablesRead before = ReadBy(Original(), joined), after = ReadBy(InInt8(), joined);
   EXPECT_THAT(before.float32, ElementsAre("table"));

@@ -76,7 +76,7 @@ class PackedProductsTest : public ::testing::Test {
   Output x_, weights_, row_;
 };
 
-// Products run in the tests below only on a CPU that has the instructions.
+// Tests that run products need a CPU with the instructions.
 class PackedProductRunsTest : public PackedProductsTest {
  protected:
   void SetUp() override {
@@ -84,7 +84,7 @@ class PackedProductRunsTest : public PackedProductsTest {
   }
 };
 
-TEST_F(PackedProductRunsTest, AddedRowsAndTheReluAreComputedByTheOp) {
+TEST_F(PackedProductRunsTest, TheOpAddsRowsAndAppliesTheRelu) {
   const auto user = ops::Fill(scope_, {1, int{kWidth}}, 0.25f);
   const auto sum = ops::AddV2(scope_, user, ops::MatMul(scope_, x_, weights_));
   ops::Relu(scope_.WithOpName("score"), ops::BiasAdd(scope_, sum, row_));
@@ -94,7 +94,7 @@ TEST_F(PackedProductRunsTest, AddedRowsAndTheReluAreComputedByTheOp) {
 }
 
 // TensorFlow fuses a product with one bias and a Relu; the fused Relu makes NaN 0.
-TEST_F(PackedProductRunsTest, NanGivesTheSameAsInTensorFlow) {
+TEST_F(PackedProductRunsTest, NanGivesTheSameResultAsInTensorFlow) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto one = ops::BiasAdd(scope_, ops::MatMul(scope_, x_, weights_), row_);
   ops::Relu(scope_.WithOpName("score"), one);
@@ -128,7 +128,7 @@ TEST_F(PackedProductsTest, OnlyProductsOfVariablesAndConstantsAreReplaced) {
   Rewritten(0);
 }
 
-TEST_F(PackedProductsTest, AReluIsLeftWhereOthersReadTheProduct) {
+TEST_F(PackedProductsTest, AReluStaysIfOtherNodesReadTheProduct) {
   const auto product = ops::MatMul(scope_, x_, weights_);
   ops::Relu(scope_.WithOpName("score"), product);
   ops::Relu(scope_.WithOpName("other"), product);
@@ -158,7 +158,7 @@ TEST_F(PackedProductRunsTest, AMatrixThatDoesNotFitGivesMatMulsError) {
   }
 }
 
-TEST(FastRewritesTest, AreNotTriedOnACpuWithoutTheirInstructions) {
+TEST(FastRewritesTest, RewritesWithoutTheirInstructionsAreLeftOut) {
   EXPECT_EQ(FastRewrites({}).size(), HasBfloat16Products() ? 2 : 1);
 }
 
@@ -203,7 +203,7 @@ class PackedProductBits : public ::testing::TestWithParam<Shape> {
   }
 };
 
-TEST_P(PackedProductBits, AreThoseOfRoundedNumbersWhateverTheOtherRows) {
+TEST_P(PackedProductBits, EqualProductsOfRoundedNumbersWhateverTheOtherRows) {
   const auto [rows, depth, width] = GetParam();
   const Floats x = Random(rows * depth, 1), weights = Random(depth * width, 2);
   const Floats one = Random(width, 3), other = Random(width, 4);

@@ -37,7 +37,7 @@ class ChoiceFileTest : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(ChoiceFileTest, IsOfItsKey) {
+TEST_F(ChoiceFileTest, AChoiceIsUsedOnlyForItsKey) {
   const std::string file = Write("a.json", For("this"));
   ChoiceFile choice;
   const Status status = FindChoice(file, "this", &choice);
@@ -48,7 +48,7 @@ TEST_F(ChoiceFileTest, IsOfItsKey) {
   EXPECT_EQ(Problem(file, "other"), file + " is for \"this\"");
 }
 
-TEST_F(ChoiceFileTest, IsFoundInAFolderBesideOthersAndBrokenOnes) {
+TEST_F(ChoiceFileTest, AChoiceIsFoundInAFolderBesideOtherAndBrokenFiles) {
   Write("a.json", For("other"));
   Write("b.json", "{");
   Write("c.json", For("this", "bfloat16 products"));
@@ -61,7 +61,7 @@ TEST_F(ChoiceFileTest, IsFoundInAFolderBesideOthersAndBrokenOnes) {
   EXPECT_THAT(problem, HasSubstr("b.json: is not a JSON object"));
 }
 
-TEST_F(ChoiceFileTest, SaysWhyAFileIsNotUsed) {
+TEST_F(ChoiceFileTest, ErrorsSayWhyAFileIsNotUsed) {
   const std::pair<std::string, std::string> kCases[] = {
       {"[]", "is not a JSON object"},
       {"{}", "was not written by `colcast tune --graphs`"},

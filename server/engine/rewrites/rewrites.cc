@@ -76,7 +76,7 @@ bool Rounds(const NodeDef& node) {
 }
 
 // Refuses outputs that are not floats but depend on rounding, which could change them by more than
-// a little.
+// a small error.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
   const GraphView view(graph);
   std::vector<const NodeDef*> rounding;

@@ -32,8 +32,8 @@ struct Rewrite {
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (rewrite_choices.h).
-// Leaves out those whose instructions this CPU lacks. `int8_tables` are variables whose int8 rows
-// are mapped.
+// Leaves out rewrites whose instructions this CPU lacks. `int8_tables` are variables whose int8
+// rows are mapped.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& int8_tables);
 
 // A rewrite's name in a choice file.
@@ -77,8 +77,8 @@ absl::StatusOr<int> ReplaceVocabularyLookups(const std::set<std::string>& feeds,
 // Concat's name. Returns the number of lookups grouped. Results stay bit-identical, and errors keep
 // their codes.
 //
-// A feature is recognized from the Concat back to its column, or to the first tensor that these ops
-// do not explain:
+// A feature is recognized from the Concat back to its column, or to the first tensor that none of
+// these ops produces:
 //   [AsString], StringToHashBucketFast, FloorMod, Minimum, Maximum, ClipByValue, Cast between int32
 //   and int64, and Keras' wrapping of negative ids, with constant arguments; then Gather, GatherV2
 //   or ResourceGather of rows of a matrix; then Sum over a list's values, or their mean without
@@ -104,7 +104,7 @@ const char* GroupedLookupOpName();
 const char* KernelRowsOpName();
 const char* Bfloat16ProductOpName();
 
-// Whether this CPU has the instructions of ColcastBfloat16Product. Builds for other processors than
+// Whether this CPU has the instructions of ColcastBfloat16Product. Builds for processors other than
 // x86 do not contain the op.
 bool HasBfloat16Products();
 

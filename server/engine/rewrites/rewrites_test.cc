@@ -44,11 +44,11 @@ TEST(RewriteGraph, SaysHowManyPlacesItChanged) {
   EXPECT_EQ(*Rewritten(Model({"score"})), "1 products in bfloat16");
 }
 
-TEST(RewriteGraph, AnOutputThatDependsOnNothingRoundedMayBeWhole) {
+TEST(RewriteGraph, AnIntegerThatDependsOnNoRoundedValueIsAllowed) {
   EXPECT_EQ(*Rewritten(Model({"score", "item"})), "1 products in bfloat16");
 }
 
-TEST(RewriteGraph, AWholeNumberThatDependsOnRoundedValuesIsRefused) {
+TEST(RewriteGraph, AnIntegerThatDependsOnRoundedValuesIsRefused) {
   const absl::Status status = Rewritten(Model({"score", "best"})).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),

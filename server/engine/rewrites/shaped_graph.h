@@ -44,7 +44,7 @@ std::string NameOf(Output output);
 // The control inputs of the nodes, as inputs of a NodeDef: "^node".
 std::set<std::string> WaitsOf(absl::Span<const tensorflow::Node* const> nodes);
 
-// The input of this index of a node, or of the node whose output `tensor` is.
+// The input `index` of a node, or of the node that outputs `tensor`.
 Output In(const tensorflow::Node& node, int index);
 inline Output In(Output tensor, int index) { return In(*tensor.node, index); }
 

@@ -41,7 +41,7 @@ class ShapedGraphTest : public ::testing::Test {
   std::unique_ptr<ShapedGraph> graph_;
 };
 
-TEST_F(ShapedGraphTest, ShapesFollowFromThoseOfColumns) {
+TEST_F(ShapedGraphTest, ShapesAreInferredFromColumns) {
   const auto column = Column({-1, 3}, tensorflow::DT_INT64);
   ops::ExpandDims(scope_.WithOpName("wider"), column, -1);
   const Output wider = Of("wider");
@@ -58,7 +58,7 @@ TEST_F(ShapedGraphTest, ALookupAndItsReadersHaveTheShapeOfTheKeys) {
   EXPECT_EQ(graph_->ShapeOf(wider).DebugString(), "[?,3,1]");
 }
 
-TEST_F(ShapedGraphTest, IntegersAreKnownIfConstantsMakeThem) {
+TEST_F(ShapedGraphTest, IntegersComputedFromConstantsAreKnown) {
   const auto column = Column({-1}, tensorflow::DT_INT64);
   ops::AddV2(scope_.WithOpName("sum"), ops::Const(scope_, {1, 2}), ops::Const(scope_, {3, 4}));
   ops::Const(scope_.WithOpName("scalar"), int64_t{7});
@@ -73,7 +73,7 @@ TEST_F(ShapedGraphTest, IntegersAreKnownIfConstantsMakeThem) {
   EXPECT_EQ(graph_->Integers(Of("column")), std::nullopt);
 }
 
-TEST_F(ShapedGraphTest, AFedTensorIsMadeByNoOp) {
+TEST_F(ShapedGraphTest, AFedTensorMatchesNoOp) {
   const auto same = ops::Identity(scope_.WithOpName("same"), Column({-1}, tensorflow::DT_INT64));
   ops::Identity(scope_.WithOpName("fed"), same);
   const Output fed = Of("fed", {"fed"});
@@ -83,7 +83,7 @@ TEST_F(ShapedGraphTest, AFedTensorIsMadeByNoOp) {
   EXPECT_TRUE(IsSame(In(*Of("same").node, 0), Of("column")));
 }
 
-TEST(ShapedGraphErrorsTest, AnOpThatIsNotRegisteredIsNamed) {
+TEST(ShapedGraphErrorsTest, ErrorsNameTheUnregisteredOp) {
   tensorflow::GraphDef graph;
   graph.add_node()->set_name("strange");
   graph.mutable_node(0)->set_op("NoSuchOp");

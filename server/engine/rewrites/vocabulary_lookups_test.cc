@@ -136,7 +136,7 @@ class VocabularyLookupsIds : public ::testing::TestWithParam<int> {
   Model model_;
 };
 
-TEST_P(VocabularyLookupsIds, AreTensorFlows) {
+TEST_P(VocabularyLookupsIds, EqualTensorFlowsIds) {
   const GraphDef graph = GraphOf(model_);
   const auto original = SessionOf(graph);
   const auto rewritten = SessionOf(Rewritten(graph, 1));
@@ -160,7 +160,7 @@ void ExpectError(const Feeds& feeds, absl::StatusCode code, const std::string& t
   }
 }
 
-TEST(VocabularyLookupsTest, ALengthAboveTheColumnsIsTensorFlowsError) {
+TEST(VocabularyLookupsTest, ALengthBeyondTheColumnsWidthGivesTensorFlowsError) {
   const Tensor column = Values(tensorflow::DT_STRING, {2, 3}, {1, 2, 3, 4, 5, 6});
   const auto code = absl::StatusCode::kInvalidArgument;
   ExpectError({{"column", column}, {"lengths", Ids({2, 5})}}, code,
@@ -174,12 +174,12 @@ TEST(VocabularyLookupsTest, ALengthAboveTheColumnsIsTensorFlowsError) {
               true);
 }
 
-TEST(VocabularyLookupsTest, AnEmptyVocabularyIsTensorFlowsError) {
+TEST(VocabularyLookupsTest, AnUninitializedVocabularyGivesTensorFlowsError) {
   ExpectError({{"column", Values(tensorflow::DT_STRING, {1, 1}, {1})}, {"lengths", Ids({1})}},
               absl::StatusCode::kFailedPrecondition, "Table not initialized", false);
 }
 
-TEST(VocabularyLookupsTest, RowsBehindTheLengthsAreIgnored) {
+TEST(VocabularyLookupsTest, RowsBeyondTheLengthsAreIgnored) {
   const Feeds feeds = {{"column", Values(tensorflow::DT_STRING, {2, 2}, {1, 2, 3, 4})},
                        {"lengths", Ids({2})}};
   const auto ids = IdsIn(SessionOf(Rewritten(GraphOf({}), 1)).get(), feeds);
@@ -192,14 +192,14 @@ TEST(VocabularyLookupsTest, ANodeThatWaitsForTheLookupWaitsForTheOp) {
   EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1), "after"), ElementsAre("^ids"));
 }
 
-TEST(VocabularyLookupsTest, ALookupAloneAndAFedOneStayTensorFlows) {
+TEST(VocabularyLookupsTest, LookupsThatAreAloneOrFedAreNotReplaced) {
   Model alone;
   alone.is_list = alone.has_token = false;
   Rewritten(GraphOf(alone), 0);
   Rewritten(GraphOf({}), 0, {"looked_up"});
 }
 
-TEST(VocabularyLookupsTest, ALookupWhoseDefaultIsNoScalarStaysTensorFlows) {
+TEST(VocabularyLookupsTest, ALookupWhoseDefaultIsNotAScalarIsNotReplaced) {
   GraphDef graph = GraphOf({});
   for (tensorflow::NodeDef& node : *graph.mutable_node()) {
     if (node.op() == "LookupTableFindV2") *node.mutable_input(2) = "lengths";
@@ -207,7 +207,7 @@ TEST(VocabularyLookupsTest, ALookupWhoseDefaultIsNoScalarStaysTensorFlows) {
   Rewritten(graph, 0);
 }
 
-TEST(VocabularyLookupsTest, AFedListAndOneThatBeginsElsewhereAreLeftToTensorFlow) {
+TEST(VocabularyLookupsTest, FedListsAndListsWithAnOffsetAreLeftToTensorFlow) {
   const auto is_padded = ::testing::Contains(::testing::StartsWith("SparseToDense"));
   EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1, {"indices"}), "ids"), is_padded);
   Model other;
