@@ -111,8 +111,8 @@ class Call : public scheduling::Job {
   // Queues the call for a worker.
   void Submit() { backend_.workers->Submit(this); }
 
-  // Called by the codec, in this order. FindServable() finds the servable for `spec`, ignoring its
-  // signature, and records name and version. FindSignature() finds its signature and records it.
+  // Called by the codec, in this order: FindServable() finds the servable of `spec`, whatever its
+  // signature; FindSignature() finds the servable's signature. Both record the names they find.
   Status FindServable(const ModelSpec& spec);
   const inference::Signature* FindSignature(const std::string& name);
   bool has_servable() const { return servable_ != nullptr; }

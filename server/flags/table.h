@@ -40,7 +40,7 @@ struct Range {
 
 class Table {
  public:
-  // The subject of the rows that follow. They are hidden in --help if it is empty.
+  // The subject of the rows that follow. --help hides rows with an empty subject.
   void Begin(std::string_view subject) { subject_ = subject; }
 
   void Add(std::string_view name, bool* to, std::string_view help);

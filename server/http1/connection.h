@@ -125,13 +125,13 @@ struct Shared {
   net::Poller* const poller;  // must outlive every connection
   net::OpenConnections connections;
   std::atomic<bool> draining{false};  // connections close after their next answer
-  // Whether connections, in addition, accept no more requests.
+  // Whether connections accept no more requests at all.
   bool is_stopped() const { return connections.phase() != net::OpenConnections::Phase::kServing; }
 };
 
 class Connection final : public net::Connection, public Exchange {
  public:
-  // Serves the socket from now on, or closes it as the server's phase demands.
+  // Serves the socket from now on, or closes it if the server's phase requires it.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
 
@@ -155,7 +155,8 @@ class Connection final : public net::Connection, public Exchange {
   static constexpr size_t kReadBytes = 64 << 10;
   enum OwnWork : unsigned { kAnswer = kOwn, kStop = 2 * kOwn };
   // kIdle waits for a request's header. In kPipelined, bytes of the next request are already in the
-  // buffer; they are parsed after other connections' turn. In kClosing the last answer was written.
+  // buffer; they are parsed after other connections have had their turn. In kClosing the last
+  // answer has been written.
   enum class Phase { kIdle, kPipelined, kReadingBody, kAnswering, kWriting, kClosing, kClosed };
   // Properties of the answer that the request's header determines.
   struct AnswerForm {

@@ -39,7 +39,7 @@ class Call {
  public:
   scheduling::Clock::time_point deadline() const { return deadline_; }  // max() for none
   // The value of a header from the client; nullopt for headers of HTTP and gRPC, and for trailers.
-  // If the header is repeated, its last value, which the nearest proxy added.
+  // Of a repeated header, returns the last value, which the nearest proxy added.
   std::optional<std::string> Metadata(std::string_view name) const;
   const Connection& connection() const { return *connection_; }
   // Whether the client has hung up.

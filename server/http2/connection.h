@@ -56,7 +56,7 @@ struct Shared {
 
 class Connection final : public net::Connection {
  public:
-  // Serves the socket from now on, or closes it as the server's phase demands.
+  // Serves the socket from now on, or closes it if the server's phase requires it.
   static void Start(std::unique_ptr<net::Socket> socket, std::string peer,
                     std::shared_ptr<Shared> shared);
   Shared& shared() const { return *shared_; }
@@ -67,8 +67,8 @@ class Connection final : public net::Connection {
   // For a draining connection: closes without waiting for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
-  // Used by calls: Answer() sends the answer of a handled call. AnswerSoon() is for a stream, which
-  // may be opened right now by the thread that owns the connection.
+  // Used by calls. Answer() is for a handled call; AnswerSoon() is for a stream, which the thread
+  // that owns the connection may be opening right now.
   void Answer(Call* call, std::optional<Message> message, Status status);
   void AnswerSoon(Call* call, std::optional<Message> message, std::optional<Status> status);
 

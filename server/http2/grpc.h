@@ -30,7 +30,7 @@ bool IsGrpc(std::string_view content_type);
 // Encodes a grpc-message: replaces '%' and bytes other than printable ASCII by escapes like "%E2".
 std::string PercentEncode(std::string_view text);
 
-// Each message follows a compression flag and four bytes with its length.
+// A compression flag and four bytes with the message's length precede each message.
 inline constexpr size_t kMessagePrefixBytes = 5;
 using MessagePrefix = std::array<uint8_t, kMessagePrefixBytes>;
 

@@ -215,7 +215,7 @@ TEST_F(ServerTest, CallsInFlightAtTheDeadlineAreCutOff) {
   end.join();
 }
 
-// Begins a connection in this phase; its client sends nothing. Expects whether it is then closed.
+// Begins a connection while the server is in `phase`, and expects it to be closed or left open.
 void ExpectClosedIn(net::OpenConnections::Phase phase, bool is_closed) {
   net::Poller poller;
   const auto shared = std::make_shared<Shared>(ConnectionOptions(), Methods(), &poller);

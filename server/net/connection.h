@@ -188,9 +188,9 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
 };
 
 // Closes up to `most` connections to make room for others, in the order of last_use(). Spares
-// connections with a call within the last two seconds, and newer than a second, whose first request
-// may not have been read yet. Logs the number of closed ones, at most once per minute. Returns
-// false if it spares all.
+// connections with a call within the last two seconds, and those opened within the last second,
+// whose first request may not have been read yet. Logs how many it closed, at most once per minute.
+// Returns false if it spares all.
 bool CloseIdlest(const std::vector<std::shared_ptr<Connection>>& connections, size_t most,
                  scheduling::Clock::time_point now = scheduling::Clock::now());
 

@@ -113,7 +113,7 @@ class MemoryLimit : public Budget {
 };
 
 // Bytes that count in a budget, for one host, until they are returned. One thread at a time may
-// call Take(); any thread may return.
+// call Take(); any thread may call Return() and ReturnAll().
 class Holding {
  public:
   // Without a budget nothing is counted. `budget` and `host` must outlive this object.

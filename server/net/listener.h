@@ -88,7 +88,7 @@ class Listener final : public Pollable {
   const Serving serving_;
   Poller* const poller_;
   const std::unique_ptr<Handshakes> handshakes_;  // null for unencrypted connections
-  std::atomic<uint64_t> number_{0};               // the poller's number for it; 0 until known
+  std::atomic<uint64_t> number_{0};               // the poller's number for socket_; 0 until known
 };
 
 }  // namespace colcast::net

@@ -15,9 +15,9 @@ namespace colcast::pages {
 
 inline constexpr char kMetricsPath[] = "/metrics";
 
-// Adds "/", a static page that shows which models serve and how fast; the page's sources
-// /status.json (the models' states) and kMetricsPath (all metrics, docs/metrics.md); and, unless
-// `metrics_path` is empty, the metrics at that path, too.
+// Adds "/", a static page that shows which models serve and how fast, and the two paths it reads:
+// /status.json (the models' states) and kMetricsPath (all metrics, docs/metrics.md). Unless
+// `metrics_path` is empty, also serves the metrics there.
 void AddPages(const Backend& backend, const std::string& server_version,
               const std::string& metrics_path, http::Router* router);
 

@@ -28,7 +28,7 @@ constexpr char kSignatureDef[] = "signature_def";
 
 // The trailer of GetModelMetadata that says what this server can do beyond TensorFlow Serving:
 // repeat single rows, read a domain's rows through an index, answer several users in one request,
-// and compute a user's state without candidates. Without it, clients send plain requests.
+// and compute a user's state without candidates. Without the trailer, clients send plain requests.
 constexpr char kCanTrailer[] = "x-colcast-can";
 constexpr char kCan[] = "expand,index,users,prefetch";
 

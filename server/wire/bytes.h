@@ -38,8 +38,8 @@ struct Slice {
   size_t size;
 };
 
-// A view of bytes. It owns nothing: the slices' bytes must outlive it and, if it crosses a slice
-// border, so must the array of slices. Cheap to copy.
+// A view of bytes, which must outlive it. If it spans several slices, the array of slices must
+// outlive it, too. Cheap to copy.
 class Bytes {
  public:
   Bytes() = default;
@@ -106,7 +106,7 @@ class Bytes {
   const Slice* rest_ = nullptr;  // the slice in which the other bytes begin
 };
 
-// Same as IsValidUtf8() of contiguous text (server/base/text.h).
+// Like IsValidUtf8() for contiguous text (server/base/text.h).
 bool IsValidUtf8(const Bytes& text);
 
 }  // namespace colcast

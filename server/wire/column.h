@@ -27,7 +27,7 @@ class StringVisitor {
  public:
   virtual ~StringVisitor() = default;
 
-  // Element `index` has this value. Called once for each index, in order.
+  // Receives the value of element `index`. Called once for each index, in order.
   virtual void Set(int64_t index, const Bytes& value) = 0;
 };
 
@@ -77,7 +77,7 @@ void ClearForReuse(Container* container) {
   }
 }
 
-// The length before a string in the Open Inference Protocol, little-endian.
+// Precedes each string in the Open Inference Protocol's raw contents, little-endian.
 using RawStringLength = uint32_t;
 
 // A view of one column's values in one of several forms, already checked to be well-formed.
@@ -88,7 +88,7 @@ struct ColumnValues {
   int64_t count = 0;
   bool packed = false;  // whether `payload` holds all values
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
-  // If not packed: the records that hold the values, in order, among other fields.
+  // If not packed: messages that contain the values' records, in order, among other fields.
   std::vector<Bytes> messages;
   std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
 

@@ -66,7 +66,7 @@ WireType UnpackedTypeOf(ContentsField field) {
                            : kVarintType;
 }
 
-// The values in the typed fields of an input. Strings stay in the messages, whose field 8 is also
+// The values in an input's typed fields. Strings stay in the messages, whose field 8 can be read as
 // TensorProto.string_val.
 struct Contents {
   bool given = false;

@@ -69,7 +69,7 @@ constexpr int kMaxDepth = 100;
 // Why and where reading failed.
 struct Malformed {
   std::string reason;
-  size_t offset = 0;   // in the outermost message, of the value that cannot be read
+  size_t offset = 0;   // where the unreadable value is in the outermost message
   std::string fields;  // field numbers from the outermost message inwards: "2.2.5"
 
   bool found() const { return !reason.empty(); }
@@ -170,7 +170,7 @@ class Reader {
     at_ = at;
   }
 
-  // Reads a length and that many bytes, as a reader for a message.
+  // Reads a length and that many bytes, and makes `nested` a reader for them.
   bool ReadNested(Reader* nested) {
     Bytes bytes;
     if (!ReadBytes(&bytes)) return false;

@@ -69,7 +69,7 @@ std::string Raw(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// Owns the slices of a copy of some bytes.
+// Owns a copy of some bytes, cut into slices.
 class SlicedBytes {
  public:
   // A new slice begins at each of the ascending `cuts`; a repeated cut makes an empty slice.

@@ -1,4 +1,4 @@
-// Writes protobuf's wire format, to memory whose size was computed before or to a growing string.
+// Writes protobuf's wire format, into memory of a precomputed size or into a growing string.
 #ifndef COLCAST_SERVER_WIRE_WRITER_H_
 #define COLCAST_SERVER_WIRE_WRITER_H_
 
