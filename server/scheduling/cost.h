@@ -200,8 +200,7 @@ class RequestClass {
   JoinedShare joined_;
 };
 
-// Tracks how much of a resource, usually memory, runs have reserved. All methods may be called from
-// any thread.
+// Tracks the runs' reservations of a resource, usually memory. May be called from any thread.
 class RunBudget {
  public:
   struct Options {

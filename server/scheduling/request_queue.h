@@ -125,8 +125,7 @@ struct Waiting {
   bool is_slice = false;
 };
 
-// Keeps a client's jobs ordered both by effective arrival and by age. Long jobs count as older than
-// they are.
+// A client's jobs, ordered by effective arrival and by age. Long jobs count as older than they are.
 class ClientLine {
  public:
   using Time = Clock::time_point;
