@@ -54,7 +54,7 @@ class SignatureInputs {
   // Limits that keep a small request from taking much memory.
   struct Limits {
     int64_t max_rows = std::numeric_limits<int64_t>::max();
-    // How many bytes the tensors of a request may take beyond those that were sent.
+    // The bytes that a request's tensors may take in addition to the bytes that were sent.
     int64_t max_expanded_bytes = int64_t{1} << 30;
     // The limit's name in error messages. Must outlive the SignatureInputs.
     absl::string_view max_expanded_bytes_setting = "max_expanded_bytes";

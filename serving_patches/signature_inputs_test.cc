@@ -1,4 +1,4 @@
-// serving_patches/expand_inputs_test.cc builds whole requests.
+// Tests single inputs; serving_patches/expand_inputs_test.cc builds whole requests.
 #include "serving_patches/signature_inputs.h"
 
 #include <cstdint>

@@ -68,7 +68,7 @@ struct Options {
   LogSink log = WriteLog;  // the executable's, so that its log queue and format apply
 };
 
-// What a request saved by sending columns once, or how much its tf.Examples repeat.
+// Savings of a request that sends columns once, and the repetition within its tf.Examples.
 struct ExpansionStats {
   int64_t rows = 0;               // N, the number of candidates
   int64_t columns_sent_once = 0;  // sent with one row while others have N > 1
@@ -97,7 +97,6 @@ struct GraphChoice {
   std::string says;
 };
 
-// Describes a loaded model.
 struct ModelDescription {
   // A serialized tensorflow.MetaGraphDef that holds only the model's signatures.
   std::string signatures;
@@ -111,12 +110,12 @@ struct ModelStats {
   std::vector<ProgramStats> programs;  // only programs that ran
 };
 
-// A model's tables, and the bytes of those that stay in its checkpoint's files.
+// A model's tables, and the bytes that stay mapped from its checkpoint's files.
 struct TableMemory {
   struct Table {
     std::string name;           // name of the variable
     std::string why_in_memory;  // empty if it is mapped
-    int64_t last_delta = 0;     // the last delta that changed it; 0 if none did
+    int64_t last_delta = 0;     // number of the last delta that changed it; 0 if none did
   };
 
   int64_t mapped = 0;
@@ -246,7 +245,6 @@ class Model {
   // otherwise one by one. An error in one request does not affect the others.
   virtual void Run(std::vector<BatchMember>* members) const = 0;
 
-  // Runs one planned request.
   virtual Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const = 0;
 
   // Plans and runs a single request.
@@ -279,8 +277,8 @@ class Engine {
   virtual Status LoadOpLibrary(const std::string& path) const = 0;
 
   // Loads the SavedModel in `directory` (a version directory with saved_model.pb), using the
-  // MetaGraph with exactly these `tags`. Ops that TensorFlow lacks are searched for in the packages
-  // installed beside it; if none has them, the error says which package would.
+  // MetaGraph with exactly these `tags`. Searches the packages installed beside TensorFlow for ops
+  // that it lacks; if no package has them, the error names the one to install.
   virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,
                       std::unique_ptr<Model>* model) const = 0;
 };

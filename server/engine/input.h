@@ -143,8 +143,7 @@ class StringFiller final : public StringVisitor {
   tensorflow::tstring* const out_;
 };
 
-// Whether a column has its own value for each of `rows` rows, rather than being left out or shared
-// by all.
+// Whether a column was sent and has its own value for each of `rows` rows, not one for all.
 bool HasRows(const DeclaredInput& input, const Input* column, int64_t rows);
 
 // Reads a column of lengths. Returns false unless it holds readable integers.

@@ -1,5 +1,5 @@
-// Adds to an error about an index that is out of range which table and input it belongs to.
-// TensorFlow's single-threaded executor does not name the op in its errors.
+// Adds the table and the input to an error about an index that is out of range. TensorFlow's
+// single-threaded executor does not name the op in its errors.
 #ifndef COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
 #define COLCAST_SERVER_ENGINE_LOOKUP_ERRORS_H_
 

@@ -49,7 +49,7 @@ struct ServedSignature {
 
 class TensorFlowModel final : public Model {
  public:
-  // Errors are TensorFlow's own.
+  // Returns TensorFlow's errors unchanged.
   static absl::StatusOr<std::unique_ptr<TensorFlowModel>> Load(
       const std::string& directory, const std::vector<std::string>& tags, const Options& options,
       std::shared_ptr<const StateCaches> memories);
@@ -85,7 +85,7 @@ class TensorFlowModel final : public Model {
   SignatureGraphs GraphsToServe(const NeededGraphs& needed);
   RewrittenSignatures Rewritten(const tensorflow::MetaGraphDef& saved,
                                 const SignatureGraphs& graphs);
-  // Returns the signatures that the exact rewrites and those of `choice` changed.
+  // Applies the exact rewrites and those of `choice`. Returns the signatures that changed.
   absl::StatusOr<RewrittenSignatures> RewrittenBy(const ChoiceFile& choice,
                                                   const tensorflow::MetaGraphDef& saved,
                                                   const SignatureGraphs& graphs);

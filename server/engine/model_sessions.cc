@@ -36,11 +36,11 @@ SessionOptions MakeSessionOptions(const Options& options, Executor executor) {
   session_options.config.set_inter_op_parallelism_threads(
       options.inter_op_parallelism == 0 ? 1 : options.inter_op_parallelism);
   auto* const rewriting = session_options.config.mutable_graph_options()->mutable_rewrite_options();
-  // TensorFlow does not optimize graphs of fewer than 4 nodes. The whole model has more, so its
-  // results are those of the optimized graph, and a small signature must give the same bits.
+  // By default TensorFlow optimizes only graphs of 4 nodes or more. The whole model has more, so
+  // its results come from an optimized graph, and a small signature must give the same bits.
   rewriting->set_min_graph_nodes(-1);
-  // Turns off two optimizations that take a third of the time and change nothing here: one swaps
-  // tensors out of a GPU's memory, the other sinks functional control flow.
+  // Turns off two optimizations that take a third of the load time and have no effect here: one
+  // swaps tensors out of a GPU's memory, the other sinks functional control flow.
   rewriting->set_memory_optimization(tensorflow::RewriterConfig::NO_MEM_OPT);
   rewriting->set_disable_tfg_optimizer(true);
   // The session keeps only the graph that it runs.

@@ -18,8 +18,8 @@ absl::Status LoadOpLibrary(const std::string& path);
 // has is reported when the graph runs.
 void ProvideOpsOf(const tensorflow::GraphDef& graph);
 
-// Adds to the error about an op that is not registered the package that has it, and what to do.
-// Returns other errors unchanged.
+// Adds to an error about an unregistered op which package has it, and what to do. Returns other
+// errors unchanged.
 absl::Status WithMissingOp(const absl::Status& error);
 
 }  // namespace colcast::engine

@@ -25,7 +25,7 @@ inline RowBlock AllRows(const Input& column, int64_t rows) {
   return {&column, 0, rows, column.dims()[0] != rows};
 }
 
-// What pads a shorter row.
+// The value that pads a shorter row.
 enum class PadWith : uint8_t { kZeros, kFirstValue };
 
 // Whether a column's rows are contiguous as sent, complete, and need no checks.

@@ -30,7 +30,7 @@ using tensorflow::Tensor;
 constexpr size_t kMaxResults = 1000;  // bounded, because clients choose the one-row inputs
 
 // Zeros, or strings that read as zero, with `rows` rows if the input is batched and 1 for other
-// unknown dimensions. Returns nullopt for a dtype that has no zero, or an unknown one.
+// unknown dimensions. Returns nullopt for a dtype that is unknown or has no zero.
 std::optional<Tensor> MadeUp(const DeclaredInput& input, int64_t rows) {
   const bool is_string = input.dtype == tensorflow::DT_STRING;
   if (!is_string && !tensorflow::DataTypeCanUseMemcpy(input.dtype)) return std::nullopt;

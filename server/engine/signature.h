@@ -83,7 +83,7 @@ struct RunResult {
   ExpansionStats expansion;
 };
 
-// The tensors of a run as Outputs: all rows, or those of one member of a batch.
+// The tensors of a run as Outputs: all rows, or the rows of one member of a batch.
 class TensorOutputs final : public Outputs {
  public:
   explicit TensorOutputs(RunResult result);
@@ -141,7 +141,7 @@ struct ReceivedRequest {
   int64_t most_rows = 1;              // of any input, at least 1
   bool has_setting = false;           // an input is a scalar
   bool has_unknown = false;           // an input is not in the signature
-  bool may_lack_candidates = false;   // an input has no rows, or some are left out
+  bool may_lack_candidates = false;   // some input has no rows or was left out
   // The inputs sent with one row: their number, and the bytes of their values.
   int64_t sent_once = 0;
   int64_t bytes_sent_once = 0;

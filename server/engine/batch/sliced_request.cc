@@ -157,7 +157,7 @@ class SlicedRequest final : public Slices {
     // Rows that run, including the neighboring ones that fill the slice up to an allowed size.
     int64_t run_rows = 0;
     int64_t skipped = 0;  // how many of run_rows precede the slice's own rows
-    // Further rows that run, because they have the request's longest lists.
+    // Additional rows that run because they have the request's longest lists.
     std::vector<int64_t> longest;
     absl::Status status;
     RunResult result;

@@ -1,4 +1,4 @@
-// Reads the tf.Examples of a request into columns, in place of the graph's parse op, for a
+// Reads the tf.Examples of a request into columns, instead of the graph's parse op, for a
 // tf.Example signature that has a columnar equivalent in the same model (docs/late.md).
 #ifndef COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_
 #define COLCAST_SERVER_ENGINE_EXAMPLES_EXAMPLE_TRANSCODER_H_

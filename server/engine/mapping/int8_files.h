@@ -27,7 +27,7 @@ absl::StatusOr<Int8Files> MapInt8Tables(const std::string& directory,
                                         tensorflow::Session* session);
 
 // Removes the int8 tables that no graph reads, and frees the float32 values of tables that are read
-// in int8 only. `served` says, by signature, what the graphs of served signatures read. Returns
+// in int8 only. `served` maps each served signature to the tables that its graph reads. Returns
 // notes for the operator, one sentence each.
 std::vector<std::string> KeepReadForms(const std::set<std::string>& int8_tables,
                                        const std::map<std::string, TablesRead>& served,

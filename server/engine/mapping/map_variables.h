@@ -22,8 +22,8 @@ class MappedVariables {
   MappedVariables() = default;
 
   // The mapped variables of a model; variables smaller than `least_bytes` are not mapped.
-  // `initializing` is the graph of the op that runs after they are restored: if it reads one of
-  // them for any purpose but to initialize another variable, none is mapped.
+  // `initializing` is the graph of the op that runs after the restore: if it reads any of them
+  // except to initialize another variable, none is mapped.
   MappedVariables(const tensorflow::GraphDef& model, const tensorflow::GraphDef& initializing,
                   int64_t least_bytes);
 

@@ -42,7 +42,7 @@ class MappedBuffer final : public tensorflow::TensorBuffer {
   const std::shared_ptr<const MappedTable> table_;
 };
 
-// The tables that models of this process hold, keyed by what identifies their bytes.
+// The tables of all models in this process, by keys that identify their bytes.
 class SharedTables {
  public:
   std::shared_ptr<const MappedTable> FindOrAdd(const std::string& key,

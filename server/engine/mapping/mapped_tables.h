@@ -43,7 +43,7 @@ class MappedTables final : public tensorflow::ResourceBase {
  public:
   ~MappedTables() override;
 
-  // The tables of a session; created if there are none.
+  // The tables of a session; creates them if there are none.
   static absl::StatusOr<tensorflow::core::RefCountPtr<MappedTables>> In(
       tensorflow::ResourceMgr* resources);
   // Returns null if there are none.

@@ -28,11 +28,11 @@ struct ServedTable {
 
 class TableDeltas {
  public:
-  // Applies the deltas of the version in `directory`, then polls for further ones in a thread that
-  // all models share.
+  // Applies the deltas of the version in `directory`, then polls for new ones in a thread that all
+  // models share.
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
 
-  // False while now() has no changes, so that runs need not call it.
+  // False as long as now() has no changes: runs then need not call it.
   bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
 
   // The generation that new requests read.

@@ -1,5 +1,5 @@
 // Reads mapped tables in the background, which brings them into the page cache and detects bytes
-// that differ from those saved.
+// that differ from the saved ones.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_READER_THREAD_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_READER_THREAD_H_
 
@@ -19,7 +19,7 @@ class TableReaderThread {
  public:
   // Checks each table once, and again after its file was touched. A model whose file has a new
   // modification time answers DATA_LOSS until that check. If the tables exceed `available` bytes, a
-  // check evicts the pages it has read, to keep those that requests need in memory.
+  // check evicts the pages it has read, so that pages that requests need stay in memory.
   explicit TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
                              int64_t available = AvailableMemory());
   // Stops without waiting for the end of the current table.

@@ -18,7 +18,7 @@ namespace colcast::engine {
 struct Readers {
   absl::Span<const int64_t> rows;      // each reader's row; empty if reader i reads row i
   absl::Span<const int64_t> requests;  // each reader's request; empty if all belong to one
-  bool each_alone = false;             // reader i is the only one of request i
+  bool each_alone = false;             // reader i is the only reader of request i
 
   int64_t row(int64_t reader) const { return rows.empty() ? reader : rows[reader]; }
   int64_t request(int64_t reader) const {

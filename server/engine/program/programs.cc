@@ -14,8 +14,8 @@ namespace colcast::engine {
 
 namespace {
 
-// Bounds on each thread's pool of released plans, and on their size. A pool could grow forever,
-// because a queued request may be released on another thread than the one that read it.
+// Bounds each thread's pool of released plans, and their size. A pool could grow forever, because a
+// queued request may be released on a different thread from the one that read it.
 constexpr size_t kMostSpare = 16;
 constexpr size_t kMostKeptColumns = 2048;
 

@@ -121,8 +121,8 @@ struct RequestPlan final : PlannedRequest {
 
 class Programs {
  public:
-  // What a signature has besides the program `whole`, which always exists. Programs that it lacks
-  // are null.
+  // The domains and programs of a signature, besides the program `whole`, which always exists.
+  // Missing programs are null.
   struct Others {
     Others();
     Others(Others&&) noexcept;

@@ -119,8 +119,8 @@ const int64_t* Stage::LengthsOf(size_t input, absl::Span<const int64_t> dims, Ro
   return rows->lengths.data();
 }
 
-// Returns the item table's row numbers if they can stand in for the keys: all columns come from one
-// item table, and none is padded or their lengths make padding irrelevant. Otherwise returns null.
+// Returns the item table's row numbers, or null if they cannot stand in for the keys: unless all
+// columns come from one item table, and only lists whose padding keys ignore are padded.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
   for (size_t i = 0; i < signature_->inputs().inputs().size(); ++i) {

@@ -109,7 +109,7 @@ class Stage {
     // outputs are not found.
     const std::vector<int>* outputs = nullptr;
 
-    // Filled by Find(). Rows without keys are computed but not cached.
+    // Set by Find(), the keys also by MakeKeys(). Rows without keys are computed, but not cached.
     std::vector<states::Key> keys;
     std::vector<states::StateRef> found;  // per row; null on a miss
 

@@ -142,7 +142,6 @@ class StagedProgram final : public Program {
   // run.
   bool computes_users_once() const { return many_users_per_run_; }
 
-  // Statistics of all domains' stores.
   std::vector<states::StoreStats> stats() const override;
 
  private:

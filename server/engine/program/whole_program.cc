@@ -16,9 +16,9 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Sets `*feeds` to one tensor per input: the column that was sent or, if null, the default; a
-// single row is repeated to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the
-// tensors in `*feeds`.
+// Sets `*feeds` to one tensor per input: the sent column or, if it is null, the default. Repeats a
+// single row to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the tensors in
+// `*feeds`.
 absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const Input* const> columns,
                         int64_t rows, std::vector<Tensor>* feeds) {
   const absl::Span<const DeclaredInput> declared = inputs.inputs();

@@ -26,7 +26,8 @@ std::unique_ptr<Program> MakeWholeProgram(const Signature* signature);
 // bit-identical, but the user part of the graph is computed on one row (docs/late.md).
 class ExactProgram final : public Program {
  public:
-  // Returns null unless `exact`, named `name`, has the inputs, outputs and dtypes of `signature`.
+  // Returns null unless `exact`, named `name`, has the inputs and outputs of `signature`, takes one
+  // row of some inputs, and is fed at the nodes that the exporter names.
   static std::unique_ptr<ExactProgram> Create(const Signature& signature, const std::string& name,
                                               const Signature& exact);
 

@@ -67,7 +67,7 @@ TEST_F(ExactProgramTest, OnlyRequestsThatSendTheUserOnceFit) {
   const std::string items = FloatInput("item", {2}, {1, 2});
   EXPECT_TRUE(Fits(FloatInput("user", {1}, {1}) + items));
   EXPECT_FALSE(Fits(FloatInput("user", {2}, {1, 1}) + items));
-  // One candidate: nothing to gain.
+  // With one candidate there is nothing to gain.
   EXPECT_FALSE(Fits(FloatInput("user", {1}, {1}) + FloatInput("item", {1}, {1})));
   EXPECT_FALSE(Fits(FloatInput("other", {1}, {1}) + items));
 }

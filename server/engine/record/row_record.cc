@@ -67,7 +67,7 @@ RowRecord ReadRows(const Value& entry) {
   return rows;
 }
 
-// Reads what transcoding tf.Examples needs. Returns the reason if the graph's parse op must read
+// Reads the facts that transcoding tf.Examples needs. Returns why the graph's parse op must read
 // them; empty if it need not.
 std::string ReadTranscoding(const Value& recorded, RecordedSignatures* read) {
   const Value* const input = Member(recorded, "source_input");
@@ -143,7 +143,7 @@ bool AreSame(const Tensors& a, const Tensors& b) {
          });
 }
 
-// The recorded signature that serving_default is a copy of; empty if there is none.
+// The recorded signature of which serving_default is a copy; empty if there is none.
 std::string CopiedToDefault(const std::map<std::string, RowRecord>& recorded,
                             const SignatureMap& signatures) {
   const auto made = signatures.find(kDefault);

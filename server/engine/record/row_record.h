@@ -23,7 +23,7 @@ enum class OneRowInputs {
   kAsSent,    // some input is a part of a sparse or ragged tensor, so nothing is repeated
 };
 
-// The record of one signature. If `recorded` is false, nothing is known.
+// The record of one signature. If `recorded` is false, nothing is known about its rows.
 struct RowRecord {
   bool recorded = false;
 
@@ -63,10 +63,10 @@ struct RecordedSignatures {
   std::map<std::string, RowRecord> rows;
 };
 
-// The record's signatures in the order of the file; none if no export wrote it.
+// The record's signatures in the order of the file; empty if no export wrote the record.
 std::vector<RecordedSignatures> ReadRecordedSignatures(const rapidjson::Document& record);
 
-// Like ReadRecordedSignatures(), for the model in `directory`; none if it has no record. A record
+// Like ReadRecordedSignatures(), for the model in `directory`; empty if it has no record. A record
 // that is not JSON is refused earlier, in models/version_directory.h.
 std::vector<RecordedSignatures> ReadRecordedSignaturesOf(const std::string& directory);
 

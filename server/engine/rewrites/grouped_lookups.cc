@@ -33,7 +33,7 @@ struct Group {
   int lookups = 0;
 };
 
-// The features of a Concat of matrices, in column order; none if one of them is not recognized.
+// The features of a Concat of matrices, in column order; empty if one is not recognized.
 Group FindGroup(const ShapedGraph& graph, const Node* concat) {
   Group group{concat, {}};
   const int last = concat->num_inputs() - 1;

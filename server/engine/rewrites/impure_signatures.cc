@@ -154,7 +154,7 @@ class Reached {
 
   std::set<std::string> read;                  // resources
   std::map<std::string, std::string> written;  // resource -> op
-  // A node that makes runs differ, with its op; empty if there is none.
+  // A node whose result or effect differs between runs, with its op; empty if there is none.
   std::string effect;
 
  private:

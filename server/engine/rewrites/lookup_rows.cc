@@ -7,7 +7,7 @@
 namespace colcast::engine {
 namespace {
 
-// The floats in a register: of AVX, which TensorFlow's wheel requires on x86, or of NEON.
+// The number of floats in a register: of AVX, which TensorFlow's x86 wheel requires, or NEON.
 #ifdef __AVX__
 constexpr int kFloats = 8;
 #else
@@ -15,7 +15,7 @@ constexpr int kFloats = 4;
 #endif
 typedef float Floats __attribute__((vector_size(kFloats * sizeof(float))));
 
-// A width known at compile time avoids a call of memcpy(); kWidth 0 allows any width.
+// A width known at compile time avoids calls of memcpy(); kWidth 0 allows any width.
 template <size_t kWidth>
 void Gather(const char* table, size_t any_width, absl::Span<const int64_t> ids, OutputRows output) {
   const size_t width = kWidth == 0 ? any_width : kWidth;

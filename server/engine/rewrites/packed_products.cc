@@ -84,7 +84,7 @@ class ProductFinder {
            (Is(*weights.node, "ReadVariableOp") && Is(*In(weights, 0).node, "VarHandleOp"));
   }
 
-  // Adds the only reader of the product's result, if the op can do that node's work too.
+  // Adds the only reader of the product's result, if the op can also do that node's work.
   bool TakeNext(int64_t width, Product* product) const {
     const Node* const last = product->nodes.back();
     if (product->relu || last->out_edges().size() != 1) return false;

@@ -20,8 +20,8 @@ struct Rewrite {
   std::string_view does;  // the text after a count, such as " lookups run as one op"
 
   // Changes a signature's graph in place, using ops whose names begin with "Colcast"; the rest of
-  // the graph stays as it is. Does not look beyond nodes named in `feeds`. Returns the number of
-  // places changed. If the graph cannot be read, returns that error and leaves the graph unchanged.
+  // the graph stays as it is. Does not look behind nodes named in `feeds`. Returns the number of
+  // places changed. Returns an error, and leaves the graph unchanged, if the graph cannot be read.
   std::function<absl::StatusOr<int>(const std::set<std::string>& feeds,
                                     tensorflow::GraphDef* graph)>
       apply;

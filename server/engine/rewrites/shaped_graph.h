@@ -30,7 +30,7 @@ struct Output {
 
 inline bool IsSame(Output a, Output b) { return a.node == b.node && a.index == b.index; }
 
-// REQUIRES a node whose op has an attribute of that name and type.
+// REQUIRES that the node's op has the attribute `name` of type T.
 template <typename T>
 T Attribute(const tensorflow::Node& node, const char* name) {
   T value{};

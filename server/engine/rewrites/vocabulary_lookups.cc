@@ -132,7 +132,7 @@ void SetKey(const tensorflow::tstring& value, tensorflow::tstring* key) {
 }
 void SetKey(int64_t value, int64_t* key) { *key = value; }
 
-// A cell is the position of a key, or one of these.
+// A cell holds the position of its key, or one of these.
 constexpr int32_t kToken = -1;
 constexpr int32_t kUnknown = -2;
 
