@@ -36,7 +36,7 @@ class PredictMember {
   // Observes the stages of the run; may be null.
   virtual engine::RunObserver* observer() const { return nullptr; }
 
-  // Reads the request and finds its servable, if that has not been done. Called once, on a worker.
+  // Reads the request and finds its servable, unless that has been done. Called once, on a worker.
   virtual Status Read() = 0;
 
   // Valid after Read(), until Finish().
@@ -161,8 +161,8 @@ class MeasuredRun {
 scheduling::RunNeeds NeedsOfRun(scheduling::RequestClass& of, scheduling::Clock::duration cost,
                                 int64_t input_bytes);
 
-// Returns RESOURCE_EXHAUSTED for a run that is estimated to take `bytes` of memory when at most
-// `max_bytes` are allowed.
+// Returns RESOURCE_EXHAUSTED: a run is estimated to take `bytes` of memory, but at most `max_bytes`
+// are allowed.
 Status TooMuchMemory(int64_t rows, int64_t input_bytes, int64_t bytes, int64_t max_bytes);
 
 // One of several requests that run together.

@@ -20,8 +20,8 @@ struct WarmupOptions {
 // each contains at most 1000 TFRecords of tensorflow.serving.PredictionLog. As in TensorFlow
 // Serving, the first error ends the warm-up and is returned. Also returns DATA_LOSS from
 // TfRecordReader, INVALID_ARGUMENT for a record that is not a PredictionLog or for too many
-// records, UNIMPLEMENTED for a session_run_log or predict_streamed_log. Messages name the file and
-// the record, counted from 1. Sets `num_records` to the number of requests run.
+// records, and UNIMPLEMENTED for a session_run_log or predict_streamed_log. Messages name the file
+// and the record, counted from 1. Sets `num_records` to the number of requests run.
 Status WarmUp(const Servable& servable, const std::string& directory, const WarmupOptions& options,
               int* num_records);
 

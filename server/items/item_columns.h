@@ -31,7 +31,7 @@ void AddColumns(std::shared_ptr<const ItemTable> table, std::vector<uint32_t> nu
 // The features of all of a model's signatures, by domain and name.
 using ModelFeatures = std::map<std::string, std::map<std::string, ExampleFeature>, std::less<>>;
 
-// Reads them from an export's record. Ignores malformed entries.
+// Reads a model's features from its export record. Ignores malformed entries.
 ModelFeatures ReadModelFeatures(const rapidjson::Document& record);
 
 // Returns FAILED_PRECONDITION, with the first difference, unless the model's features in `domain`

@@ -60,7 +60,7 @@ class ItemTableSource {
   }
 
   // Loads a new version and new deltas, if any. A file that cannot be loaded is logged once, and
-  // read again only after it has changed. Not thread-safe.
+  // read again only after it has changed, unless memory was short. Not thread-safe.
   void Poll();
 
  private:

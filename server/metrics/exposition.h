@@ -1,5 +1,5 @@
 // Writes the metrics for Prometheus. Metrics that TensorFlow Serving also has keep its names and
-// labels; the names of the others begin with :colcast:. docs/metrics.md describes each one.
+// labels; other names begin with :colcast: or process_. docs/metrics.md describes each one.
 #ifndef COLCAST_SERVER_METRICS_EXPOSITION_H_
 #define COLCAST_SERVER_METRICS_EXPOSITION_H_
 

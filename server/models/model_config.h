@@ -26,8 +26,8 @@ struct ModelConfig {
 };
 
 // Returns INVALID_ARGUMENT, naming the model, for a missing model_config_list, a model without a
-// name, a repeated name, a base path that is not absolute, a platform other than "tensorflow", and
-// everything that CheckLoggingConfig() refuses.
+// name, a repeated name, a base path that is not absolute and local, and a platform other than
+// "tensorflow". Also returns the errors of CheckLoggingConfig().
 Status CheckModelConfig(const tensorflow::serving::ModelServerConfig& proto,
                         const request_log::LogPlaces& logs, std::vector<ModelConfig>* models);
 

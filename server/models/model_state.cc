@@ -11,7 +11,7 @@
 namespace colcast::models {
 namespace {
 
-// The number of ended, no longer aspired versions that stay in the status.
+// The most ended versions, no longer aspired, that stay in the status.
 constexpr size_t kMaxEnded = 20;
 
 bool IsPending(const Version& version) {

@@ -49,7 +49,7 @@ using Time = RequestQueue::Time;
 // The most waiting jobs that a worker examines as companions.
 constexpr int kMaxLooks = 256;
 
-// Limit for a joined run, as a multiple of the time that its first request would take alone.
+// The longest estimated time of a joined run, in multiples of its first request's time alone.
 constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }

@@ -15,7 +15,7 @@
 // Once the first job in line has waited longer than the time that remains until its deadline, the
 // newest job runs first (long ones still count as older than they are). The old jobs would be late
 // anyway, and serving them first would make every answer late (adaptive LIFO; Maurer, "Fail at
-// Scale", ACM Queue 2015). Clients then still take turns, beginning with those that have not had
+// Scale", ACM Queue 2015). Clients then still take turns, beginning with clients that have not had
 // one.
 //
 // A worker that dequeues a job also dequeues waiting jobs that may run with it, within the limits

@@ -109,9 +109,9 @@ class WorkerPool {
   // Queues the job for a worker, or drops it immediately.
   void Submit(Job* job);
 
-  // Call when a worker knows the profile of a job that waited for `waited` and was then dequeued.
-  // If the job may be joined, and other jobs wait or its class has a timeout, requeues it in its
-  // original place. Otherwise returns false and changes nothing.
+  // Call once a worker knows the profile of a job that it dequeued after a wait of `waited`. If the
+  // job may be joined, and other jobs wait or its class has a timeout, requeues it in its original
+  // place. Otherwise returns false and changes nothing.
   bool SubmitAgain(Job* job, Clock::duration waited);
 
   // Dequeues companions. Call when a worker that runs a job alone knows the job's profile.

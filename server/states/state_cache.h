@@ -155,7 +155,7 @@ class StateCache {
 //
 // Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
 // recent rows and checks, after every window of `window_rows`, how many of its rows had been seen
-// before. While almost none were, no new states are cached, but keys are still computed and
+// before. While almost none had been, no new states are cached, but keys are still computed and
 // recorded: that is cheap, and detects immediately when rows begin to repeat. After many such
 // windows, only one request in sixteen is sampled.
 //

@@ -103,7 +103,7 @@ TEST_F(StateStoreTest, DestroyingAStoreRemovesItsStates) {
   EXPECT_FALSE(memory_.Find(kKey));
 }
 
-// A request that has looked up its `keys`: the rows that it must compute, and those that it awaits.
+// A request that has looked up its `keys`. It computes the rows `mine`, and waits for `awaited`.
 struct Rows {
   Rows(StateStore* store, std::vector<Key> all) : keys(std::move(all)) {
     const int64_t num_ended = store->num_ended();

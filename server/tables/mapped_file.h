@@ -51,8 +51,8 @@ class MappedFile {
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
   const std::string& path() const { return file_.path(); }
 
-  // Returns DATA_LOSS, permanently, once the file's size has changed, the disk could not read a
-  // page, or SetFailed() was called; and from a change of its modification time until Accept().
+  // Returns DATA_LOSS permanently once the file's size has changed, the disk could not read a page,
+  // or SetFailed() was called; temporarily, from a change of its modification time until Accept().
   // Renaming another file over this one, or deleting it, does not affect the mapping.
   Status Check() const;
 
