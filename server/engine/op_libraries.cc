@@ -25,7 +25,7 @@ namespace {
 // A package of ops and where it keeps its libraries. TF Text's older ops have no common prefix, so
 // they are listed.
 struct OpPackage {
-  // The pip package. If `folder` is set, it has a release for each TensorFlow release.
+  // The pip package. If `folder` is set, the package has one release per TensorFlow release.
   const char* name;
   // Folder of its libraries, beside TensorFlow's own; nullptr if they are not searched for.
   const char* folder;

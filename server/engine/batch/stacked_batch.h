@@ -1,5 +1,5 @@
-// Stacks the rows of several requests, decoded directly into the tensors of their run; tf.Examples
-// as one request, without copying their bytes.
+// Stacks the rows of several requests, decoding them directly into the tensors of their run, and
+// their tf.Examples, without copying bytes.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 #define COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 

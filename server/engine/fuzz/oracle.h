@@ -47,9 +47,9 @@ struct OracleRequest {
   std::vector<std::string> output_filter;
 };
 
-// Returns nullopt if protobuf does not parse the message; fields that server/wire does not look
-// into may hold anything. `descriptor_set` is the path of a FileDescriptorSet with TF Serving's
-// protos, read once.
+// Returns nullopt if protobuf does not parse the message; fields that server/wire does not parse
+// may hold anything. `descriptor_set` is the path of a FileDescriptorSet with TF Serving's protos,
+// read once.
 std::optional<OracleRequest> ReadWithTensorFlow(std::string_view message,
                                                 const char* descriptor_set);
 

@@ -121,7 +121,7 @@ class TwinTest : public MapVariablesTest {
   std::unique_ptr<tensorflow::Session> session_;
 };
 
-TEST_F(TwinTest, BothStayMapped) {
+TEST_F(TwinTest, BothVariablesStayMapped) {
   MappedVariables variables(model_, initializing_, kBytes);
   EXPECT_TRUE(variables.any());
   ASSERT_TRUE(variables.Find(session_.get()));
@@ -150,7 +150,7 @@ TEST_F(TwinTest, ATableIsDroppedWhenAllItsVariablesAreFreed) {
   EXPECT_EQ(Table(variables.Tables(), "first").mapped, mapped);  // deltas still need it
 }
 
-TEST_F(TwinTest, BothAreCopiedIfOneIsNotOnlyLookedUp) {
+TEST_F(TwinTest, BothVariablesAreCopiedIfOneIsReadWhole) {
   MappedVariables variables(model_, initializing_, kBytes);
   ASSERT_TRUE(variables.Find(session_.get()));
   tensorflow::SignatureDef declared;

@@ -70,7 +70,7 @@ bool SumsBySegment(const NodeDef& node) {
   return absl::c_linear_search(kSums, absl::StripSuffix(node.op(), "WithNumSegments"));
 }
 
-// Whether an input reads this output of the node, which functions call `name`.
+// Whether an input reads this output of the node; inside functions the output is called `name`.
 bool IsOutput(const std::string& input, const NodeDef& node, int index, const char* name) {
   return input == absl::StrCat(node.name(), ":", index) ||
          input == absl::StrCat(node.name(), ":", name, ":0") ||

@@ -52,13 +52,13 @@ class MappedReadersTest : public ::testing::Test {
   tensorflow::GraphDef graph_;
 };
 
-TEST_F(MappedReadersTest, AGatherByHandleBecomesOurs) {
+TEST_F(MappedReadersTest, AGatherByHandleIsMapped) {
   ops::ResourceGather(scope_.WithOpName("rows"), table_, ids_, tensorflow::DT_FLOAT);
   EXPECT_THAT(Find(), IsEmpty());
   EXPECT_TRUE(IsMapped("rows"));
 }
 
-TEST_F(MappedReadersTest, AGatherOfTheValuesRowsBecomesOursButNotOneOfColumns) {
+TEST_F(MappedReadersTest, AGatherOfTheValueIsMappedIfItGathersRows) {
   const auto value = ops::Identity(scope_, Value());
   ops::GatherV2(scope_.WithOpName("rows"), value, ids_, 0);
   EXPECT_THAT(Find(), IsEmpty());
@@ -120,7 +120,7 @@ TEST_F(MappedReadersTest, ATableThatIsAnOutputIsNamed) {
   EXPECT_THAT(Find("value"), ElementsAre(Pair("table", "it is an output")));
 }
 
-TEST_F(MappedReadersTest, GathersInFunctionsBecomeOursAndOtherReadersThereAreNamed) {
+TEST_F(MappedReadersTest, GathersInFunctionsAreMappedAndOtherReadersThereAreNamed) {
   using tensorflow::FunctionDefHelper;
   const auto call = [this](const std::string& op) {
     graph_.Clear();

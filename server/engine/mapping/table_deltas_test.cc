@@ -89,7 +89,7 @@ TEST_F(TableDeltasTest, ANewDeltaIsAppliedWithoutChangingGenerationsInUse) {
   EXPECT_EQ(tables::ReadsGeneration::LastChangeOf(variables_.TablesOf(graph_)), 1);
 }
 
-TEST_F(TableDeltasTest, APinnedGenerationIsReadUntilItsPinIsGone) {
+TEST_F(TableDeltasTest, APinnedGenerationIsReadUntilItIsUnpinned) {
   const TableDeltas deltas(directory_, variables_.Tables());
   auto pinned = std::make_unique<tables::ReadsGeneration>(deltas.now(), true);
   Write(Delta("first", {3}, 100, 1), "1");

@@ -55,8 +55,8 @@ class Domains {
   // or if an index value is not a row of the domain. Returns RESOURCE_EXHAUSTED beyond the limits.
   absl::Status Plan(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets the domains of a batch without an index from its columns and candidates: the user has one
-  // row, the item has one row per candidate, and any other domain with a stage has either.
+  // Sets the domains of a batch without an index: one row for the user, one row per candidate for
+  // items, and either for any other domain with a stage.
   void SetRows(Batch* batch) const;
 
   // Whether the longest lists are equally long for every user's candidates, so that running users

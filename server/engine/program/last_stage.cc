@@ -136,7 +136,7 @@ absl::Status LastStage::Pick(absl::Span<const int64_t> rows, Feeds* feeds) const
   return status;
 }
 
-// Computes the candidates' outputs, after the lookups.
+// Scores the candidates, after all states were looked up.
 absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResult* result) {
   LastStage::Feeds feeds;
   feeds.candidates = batch.candidates;

@@ -97,7 +97,7 @@ TEST_F(ProgramsTest, NeverJoinStopsJoiningAndSplitting) {
   EXPECT_FALSE(CanBeSplit(any));
 }
 
-TEST_F(ProgramsTest, ProfilesCountTheBytesOfTensorsWithOneRowColumnsRepeated) {
+TEST_F(ProgramsTest, ProfilesCountInputBytesAfterRepetition) {
   const RequestProfile profile = Profile(BatchRules());
   EXPECT_EQ(profile.rows, 2);
   constexpr int64_t kOfARow = 16;

@@ -45,7 +45,7 @@ class StageTest : public ::testing::Test {
   std::deque<const Input*> columns_;
 };
 
-TEST_F(StageTest, CachedRowsAreNotComputed) {
+TEST_F(StageTest, CachedRowsAreNotComputedAgain) {
   bool gain = false;
   Stage::Rows first = Rows({1, 2, 3});
   ASSERT_TRUE(stage_.LookFor(&first, &gain));
@@ -122,7 +122,7 @@ TEST_F(StageTest, ThreadsThatNeedTheSameRowShareAState) {
   EXPECT_EQ(stage_.stats().states, 3);
 }
 
-TEST_F(StageTest, WithoutMemoryNothingIsLookedUp) {
+TEST_F(StageTest, NothingIsLookedUpWithoutACache) {
   Stage stage(&model_.signature("columnar_item"), "item", {}, nullptr, 32);
   Stage::Rows rows = Rows({1});
   bool gain = false;
@@ -176,7 +176,7 @@ class StageKeysTest : public ::testing::Test {
     columns_[inputs().Find(name)] = &sent_.emplace_back(message).input;
   }
 
-  // Padding counts in the keys of states that are as wide as a list.
+  // The rows' keys; with `padding_counts`, in the stage whose states are as wide as a list.
   std::vector<states::Key> Keys(int64_t count, bool padding_counts) {
     const Stage& stage = stages_[padding_counts ? 1 : 0];
     stage.Begin(count, columns_, &rows_);

@@ -50,7 +50,7 @@ TEST(StagedProgramTest, AFailedStageIsCountedAndTheWholeModelAnswers) {
   EXPECT_THAT(model.Ran(), ElementsAre("stages failed 1", "whole ok 1"));
 }
 
-TEST(StagedProgramTest, ALastStageOfOneUserRunsOncePerUser) {
+TEST(StagedProgramTest, ALastStageForOneUserRunsOncePerUser) {
   StagedModel::Settings settings;
   settings.many_users_per_run = false;
   const StagedModel model(settings);
@@ -114,7 +114,7 @@ TEST(StagedLookupTest, CandidatesReadShopsByIndex) {
   EXPECT_EQ(model.Store("user").computed, 1);
 }
 
-TEST(StagedLookupTest, UsersThatNeverRepeatAreNotCached) {
+TEST(StagedLookupTest, UsersThatNeverRepeatSoonStopBeingCached) {
   const StagedModel model({});
   const auto ask = [&](float user) {
     return model.Scores(

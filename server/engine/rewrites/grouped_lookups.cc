@@ -24,7 +24,7 @@ using tensorflow::GraphDef;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// TensorFlow handles a single lookup in a Concat well.
+// A Concat with a single lookup is left to TensorFlow, which handles it well.
 constexpr int kLeastLookups = 2;
 
 struct Group {
