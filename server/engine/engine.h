@@ -278,7 +278,7 @@ class Engine {
 
   // Loads the SavedModel in `directory` (a version directory with saved_model.pb), using the
   // MetaGraph with exactly these `tags`. Searches the packages installed beside TensorFlow for ops
-  // that it lacks; if no package has them, the error names the one to install.
+  // that it lacks; if they do not have an op, the error names the package that does.
   virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,
                       std::unique_ptr<Model>* model) const = 0;
 };

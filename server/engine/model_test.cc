@@ -27,7 +27,7 @@ class ModelRunsTest : public ::testing::Test {
     const tensorflow::Scope scope = tensorflow::Scope::NewRootScope();
     const auto user = ops::Placeholder(scope.WithOpName("user"), tensorflow::DT_FLOAT);
     const auto item = ops::Placeholder(scope.WithOpName("item"), tensorflow::DT_FLOAT);
-    // Does not broadcast, so that a user sent once is repeated.
+    // Stack does not broadcast, so a user that is sent once must be repeated.
     const auto both =
         ops::Stack(scope, {ops::Multiply(scope, user, 10.0f).z, tensorflow::Output(item)},
                    ops::Stack::Axis(1));

@@ -81,8 +81,8 @@ class GatheredRows {
  public:
   explicit GatheredRows(int64_t max_bytes) : max_bytes_(static_cast<double>(max_bytes)) {}
 
-  // Replaces `*feed` with the rows of it that `rows` lists, in that order. Returns
-  // RESOURCE_EXHAUSTED, before allocating, if everything gathered so far would exceed `max_bytes`.
+  // Replaces `*feed` with its given rows, in that order. Returns RESOURCE_EXHAUSTED, before
+  // allocating, if everything gathered so far would exceed `max_bytes`.
   absl::Status Gather(absl::Span<const int64_t> rows, tensorflow::Tensor* feed);
 
  private:

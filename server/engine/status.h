@@ -8,8 +8,8 @@
 
 namespace colcast::engine {
 
-// Both types of status have gRPC's canonical codes. Messages are shortened, because operations
-// quote their input in full, and clients drop an answer whose headers are too long.
+// Both types of status have gRPC's canonical codes. Messages are shortened, because ops may quote
+// their input in full, and clients drop a response whose headers are too long.
 inline Status FromAbsl(const absl::Status& status) {
   return {static_cast<StatusCode>(status.code()), Readable(status.message())};
 }

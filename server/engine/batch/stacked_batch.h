@@ -21,10 +21,10 @@ namespace colcast::engine {
 class StackedBatch {
  public:
   // Stacks the members' candidates, and their rows of each domain; appends `added_rows` copies of
-  // the last member's first candidate. Returns RESOURCE_EXHAUSTED beyond a request's limits on rows
-  // and on memory in addition to the bytes sent. Returns INVALID_ARGUMENT for values that cannot be
-  // read. REQUIRES members planned by `programs` that left out the same columns, with at least one
-  // row in each column and domain.
+  // the last member's first candidate. Returns RESOURCE_EXHAUSTED beyond the limits for one
+  // request: its rows, and the bytes of its tensors beyond the bytes sent. Returns INVALID_ARGUMENT
+  // for values that cannot be read. REQUIRES members planned by `programs` that left out the same
+  // columns, with at least one row in each column and domain.
   absl::Status Stack(const Programs& programs, absl::Span<const Batch* const> members,
                      int64_t added_rows);
 

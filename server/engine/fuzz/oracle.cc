@@ -55,7 +55,7 @@ void HideIgnoredFields(google::protobuf::FileDescriptorProto* file) {
   }
 }
 
-// Parses PredictRequests by their descriptor.
+// Parses PredictRequests as dynamic messages.
 class RequestParser {
  public:
   explicit RequestParser(const char* descriptor_set) : factory_(&pool_) {
@@ -150,7 +150,7 @@ void ReadElements(const Tensor& tensor, To* to) {
   }
 }
 
-// `parsed` is a TensorProto by descriptor.
+// `parsed` is a dynamic message of type TensorProto.
 OracleColumn ReadColumn(Message* parsed) {
   for (const char* const hidden : {"resource_handle_val", "variant_val"}) {
     parsed->GetReflection()->ClearField(parsed, Field(*parsed, hidden));

@@ -55,7 +55,7 @@ struct Batch {
   Form form = Form::kRows;
   // For kAsSent: the expansion rule's error, reported if TensorFlow also refuses the request.
   absl::Status unequal_rows;
-  bool of_several = false;  // of several requests, so rows of an indexed domain may repeat
+  bool of_several = false;  // from several requests, so rows of an indexed domain may repeat
   // Whether lists are padded to the longest one of all candidates, as in a request of tf.Examples;
   // otherwise to the longest one of each user's candidates, as in one request per user.
   bool pads_together = false;

@@ -21,7 +21,7 @@ using tensorflow::Tensor;
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// After this many requests in a row without repeated rows, searches only one in this many.
+// After this many requests in a row without repeated rows, looks for them in one of this many.
 constexpr int64_t kUnrepeatedRequests = 16;
 
 // The positions, in a batch, of the lengths by which rows are grouped. If states are as wide as a
@@ -264,7 +264,7 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
   return status;
 }
 
-// Computes the missing rows in one run per group, beside rows with the group's longest lists.
+// Computes the missing rows in one run per group, with rows that have the group's longest lists.
 absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
   const auto num_missing = static_cast<int64_t>(rows->missing.size());
   std::vector<int64_t>& running = rows->running;

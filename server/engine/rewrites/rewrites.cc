@@ -75,8 +75,8 @@ bool Rounds(const NodeDef& node) {
          (int8 != node.attr().end() && int8->second.list().i_size() > 0);
 }
 
-// Refuses outputs that are not floats but depend on rounding, which could change them by more than
-// a small error.
+// Refuses outputs that are not floats but depend on rounded values: such outputs could change by
+// more than a rounding error.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
   const GraphView view(graph);
   std::vector<const NodeDef*> rounding;
