@@ -14,7 +14,6 @@ namespace {
 using tensorflow::SignatureDef;
 using tensorflow::Tensor;
 
-constexpr size_t kUser = Batch::kUser;
 constexpr size_t kItem = 1;
 constexpr size_t kMostDomains = 64;
 
@@ -81,7 +80,7 @@ Domains::Domains(const SignatureDef& declared, std::vector<DomainColumns> domain
 
 bool Domains::MayTakeIndex() const {
   if (columnar_ == nullptr || domains_.empty() || domains_.size() > kMostDomains ||
-      domains_[kUser].columns.empty()) {
+      domains_[Batch::kUser].columns.empty()) {
     return false;
   }
   for (size_t domain = 0; domain < domains_.size(); ++domain) {
@@ -99,7 +98,7 @@ bool Domains::MayTakeIndex() const {
   };
   return std::equal(theirs.begin(), theirs.end(), inputs_.inputs().begin(), inputs_.inputs().end(),
                     is_same) &&
-         FormOf(uint64_t{1} << kUser).ok();
+         FormOf(uint64_t{1} << Batch::kUser).ok();
 }
 
 absl::StatusOr<const Domains::Form*> Domains::FormOf(uint64_t indexed) const {
@@ -214,7 +213,7 @@ absl::Status Domains::ReadIndex(const Form& form, size_t domain, const Side& can
 void Domains::SetRows(Batch* batch) const {
   batch->domains.assign(domains_.size(), {batch->candidates, {}});
   if (domains_.empty()) return;
-  batch->domains[kUser].rows = 1;
+  batch->domains[Batch::kUser].rows = 1;
   for (size_t i = kItem + 1; i < domains_.size(); ++i) {
     if (domains_[i].stage == nullptr) continue;
     batch->domains[i].rows = 1;
@@ -227,8 +226,8 @@ void Domains::SetRows(Batch* batch) const {
 }
 
 bool Domains::HaveOneLength(const Batch& batch, absl::Span<const int> lengths) const {
-  if (!batch.has_index(kUser)) return true;
-  const absl::Span<const int64_t> user_of = RowsIn(batch.domains[kUser].index);
+  if (!batch.has_index(Batch::kUser)) return true;
+  const absl::Span<const int64_t> user_of = RowsIn(batch.domains[Batch::kUser].index);
   std::vector<int64_t> own;
   for (const int input : lengths) {
     if (batch.columns[input] == nullptr) continue;
@@ -237,7 +236,7 @@ bool Domains::HaveOneLength(const Batch& batch, absl::Span<const int> lengths) c
     const int domain = domain_of_[input];
     const absl::Span<const int64_t> index =
         batch.has_index(domain) ? RowsIn(batch.domains[domain].index) : absl::Span<const int64_t>();
-    std::vector<int64_t> longest(batch.domains[kUser].rows, -1);
+    std::vector<int64_t> longest(batch.domains[Batch::kUser].rows, -1);
     for (size_t i = 0; i < user_of.size(); ++i) {
       longest[user_of[i]] = std::max(longest[user_of[i]], own[index.empty() ? i : index[i]]);
     }

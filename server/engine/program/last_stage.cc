@@ -143,7 +143,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   feeds.states.resize(stages_.size());
   // Computes the user first, because other requests may be waiting for it.
   for (size_t i = 0; i < stages_.size(); ++i) {
-    if (i == kUser && batch.user_states != nullptr) {
+    if (i == Batch::kUser && batch.user_states != nullptr) {
       feeds.states[i] = *batch.user_states;
       continue;
     }
@@ -161,7 +161,7 @@ absl::Status StagedProgram::Score(const Batch& batch, Scratch* scratch, RunResul
   }
   if (status.ok()) status = SetContext(batch, &feeds);
   if (!status.ok()) return status;
-  const bool together = batch.domains[kUser].rows == 1 ||
+  const bool together = batch.domains[Batch::kUser].rows == 1 ||
                         (many_users_per_run_ &&
                          (batch.pads_together || columns_->HaveOneLength(batch, last_lengths_)));
   return together ? last_.Run(feeds, *batch.outputs, result)
