@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio.hpp>
-#include <boost/beast.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <future>
 #include <iterator>
 #include <memory>
@@ -125,17 +124,15 @@ bool SpanExporter::SendBatch(const std::vector<Span>& spans) {
 
 namespace {
 
-namespace beast = boost::beast;
-namespace net = boost::asio;
-using Error = boost::system::error_code;
-using Addresses = net::ip::tcp::resolver::results_type;
+using boost::asio::ip::tcp;
+using Addresses = tcp::resolver::results_type;
 
 // Nothing can end a lookup that hangs, so it runs on its own thread, which is abandoned after
 // `timeout`. While an abandoned lookup hangs, no other one starts.
 Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addresses* addresses) {
   struct Lookup {
     Addresses addresses;
-    Error error;
+    boost::system::error_code error;
   };
   static std::atomic<bool> hangs{false};
   if (hangs) return Unavailable("the lookup of its name hangs");
@@ -144,9 +141,8 @@ Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addr
   Thread thread;
   const auto look_up = [done, endpoint] {
     Lookup lookup;
-    net::io_context io;
-    lookup.addresses =
-        net::ip::tcp::resolver(io).resolve(endpoint.host, endpoint.port, lookup.error);
+    boost::asio::io_context io;
+    lookup.addresses = tcp::resolver(io).resolve(endpoint.host, endpoint.port, lookup.error);
     hangs = false;
     done->set_value(std::move(lookup));
   };
@@ -163,28 +159,6 @@ Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addr
   const Lookup lookup = found.get();
   *addresses = lookup.addresses;
   return lookup.error ? Unavailable(lookup.error.message()) : OkStatus();
-}
-
-// Runs one asynchronous operation to its end. A synchronous one would ignore the stream's deadline.
-template <typename Start>
-Error Await(net::io_context* io, Start start) {
-  Error result;
-  start([&result](const Error& error, const auto&...) { result = error; });
-  io->restart();
-  io->run();
-  return result;
-}
-
-beast::http::request<beast::http::string_body> MakeRequest(const Endpoint& endpoint,
-                                                           const std::string& body) {
-  beast::http::request<beast::http::string_body> request(beast::http::verb::post, endpoint.target,
-                                                         11);
-  request.set(beast::http::field::host, endpoint.host + ':' + endpoint.port);
-  request.set(beast::http::field::content_type, "application/x-protobuf");
-  request.keep_alive(false);
-  request.body() = body;
-  request.prepare_payload();
-  return request;
 }
 
 }  // namespace
@@ -212,21 +186,23 @@ Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
   if (Status status = Resolve(endpoint, timeout, &addresses); !status.ok()) {
     return Unavailable(where, ": ", status.message);
   }
-  net::io_context io;
-  beast::tcp_stream stream(io);
+  tcp::iostream stream;
   stream.expires_after(timeout);
-  const auto request = MakeRequest(endpoint, body);
-  beast::flat_buffer buffer;
-  beast::http::response<beast::http::string_body> response;
-  Error error = Await(&io, [&](auto done) { stream.async_connect(addresses, done); });
-  if (!error)
-    error = Await(&io, [&](auto done) { beast::http::async_write(stream, request, done); });
-  if (!error) {
-    error = Await(&io, [&](auto done) { beast::http::async_read(stream, buffer, response, done); });
+  for (const auto& address : addresses) {
+    stream.clear();
+    stream.connect(address.endpoint());
+    if (stream) break;
   }
-  if (error) return Unavailable(where, ": ", error.message());
-  if (response.result_int() / 100 == 2) return OkStatus();
-  return Unavailable(where, " answers HTTP ", response.result_int());
+  stream << "POST " << endpoint.target << " HTTP/1.1\r\nHost: " << endpoint.host << ':'
+         << endpoint.port
+         << "\r\nContent-Type: application/x-protobuf\r\nContent-Length: " << body.size()
+         << "\r\nConnection: close\r\n\r\n"
+         << body << std::flush;
+  std::string version;
+  int code = 0;
+  if (!(stream >> version >> code)) return Unavailable(where, ": ", stream.error().message());
+  if (code / 100 == 2) return OkStatus();
+  return Unavailable(where, " answers HTTP ", code);
 }
 
 }  // namespace colcast::tracing
