@@ -1,56 +1,36 @@
-# Target serving_protos: C++ for the messages of TF Serving and of gRPC's health check. Debian's
-# protoc generates it for Debian's protobuf from the descriptors in the wheels.
-set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
-set(SERVING_PROTO_DIR ${CMAKE_BINARY_DIR}/serving_protos)
-execute_process(
-  COMMAND ${COLCAST_PYTHON} ${CMAKE_SOURCE_DIR}/server/protos/collect_descriptors.py
-          ${SERVING_PROTOSET}
-  OUTPUT_VARIABLE serving_proto_files COMMAND_ERROR_IS_FATAL ANY)
-# libprotobuf has the well-known types.
-list(FILTER serving_proto_files EXCLUDE REGEX "^google/protobuf/")
-
+# Targets serving_protos and config_protos: C++ that Debian's protoc generates for Debian's protobuf.
 find_program(PROTOC protoc REQUIRED)
-file(MAKE_DIRECTORY ${SERVING_PROTO_DIR})
 
-set(serving_sources ${serving_proto_files})
-list(TRANSFORM serving_sources REPLACE "(.*)\\.proto$" "${SERVING_PROTO_DIR}/\\1.pb.cc")
-add_custom_command(
-  OUTPUT ${serving_sources}
-  COMMAND ${PROTOC} --descriptor_set_in=${SERVING_PROTOSET} --cpp_out=${SERVING_PROTO_DIR}
-          ${serving_proto_files}
-  DEPENDS ${SERVING_PROTOSET}
-  COMMENT "Generating C++ from the wheels' protos"
-  VERBATIM)
+# add_protos(NAME SOURCE_ARGUMENT DEPENDENCIES FILE...): a library of the messages in the files, which protoc finds by
+# SOURCE_ARGUMENT. Include as "FILE.pb.h".
+function(add_protos name source dependencies)
+  set(folder ${CMAKE_BINARY_DIR}/${name})
+  file(MAKE_DIRECTORY ${folder})
+  set(generated ${ARGN})
+  list(TRANSFORM generated REPLACE "(.*)\\.proto$" "${folder}/\\1.pb.cc")
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${PROTOC} ${source} --cpp_out=${folder} ${ARGN}
+    DEPENDS ${dependencies}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    COMMENT "Generating C++ for ${name}"
+    VERBATIM)
+  add_library(${name} STATIC ${generated})
+  target_include_directories(${name} SYSTEM PUBLIC ${folder})
+  target_compile_options(${name} PRIVATE -O1 -w)
+  # Compiled one by one, because all files that protoc writes have the same local names.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(${name} PUBLIC static_libraries)
+endfunction()
 
-add_library(serving_protos STATIC ${serving_sources})
-target_include_directories(serving_protos SYSTEM PUBLIC ${SERVING_PROTO_DIR})
-target_compile_options(serving_protos PRIVATE -O1 -w)
-# Compiled one by one, because all files that protoc writes have the same local names.
-set_target_properties(serving_protos PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(serving_protos PUBLIC static_libraries)
+# The messages of TF Serving and of gRPC's health check, from the descriptors in the wheels.
+set(SERVING_PROTOSET ${CMAKE_BINARY_DIR}/serving_protos.binpb)
+execute_process(
+  COMMAND ${COLCAST_PYTHON} ${CMAKE_SOURCE_DIR}/server/protos/collect_descriptors.py ${SERVING_PROTOSET}
+  OUTPUT_VARIABLE files COMMAND_ERROR_IS_FATAL ANY)
+list(FILTER files EXCLUDE REGEX "^google/protobuf/") # libprotobuf has the well-known types
+add_protos(serving_protos --descriptor_set_in=${SERVING_PROTOSET} ${SERVING_PROTOSET} ${files})
 
-# Target config_protos: C++ for the messages in server/protos/*.proto, which the
-# tensorflow-serving-api wheel lacks. Include as "server/protos/NAME.pb.h".
-file(GLOB config_proto_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
-     ${CMAKE_SOURCE_DIR}/server/protos/*.proto)
-set(CONFIG_PROTO_DIR ${CMAKE_BINARY_DIR}/config_protos)
-file(MAKE_DIRECTORY ${CONFIG_PROTO_DIR})
-set(config_sources "")
-foreach(proto IN LISTS config_proto_files)
-  string(REGEX REPLACE "\\.proto$" ".pb.cc" source ${proto})
-  list(APPEND config_sources ${CONFIG_PROTO_DIR}/${source})
-endforeach()
-add_custom_command(
-  OUTPUT ${config_sources}
-  COMMAND ${PROTOC} --proto_path=${CMAKE_SOURCE_DIR} --cpp_out=${CONFIG_PROTO_DIR}
-          ${config_proto_files}
-  DEPENDS ${config_proto_files}
-  WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-  COMMENT "Generating C++ from server/protos"
-  VERBATIM)
-
-add_library(config_protos STATIC ${config_sources})
-target_include_directories(config_protos SYSTEM PUBLIC ${CONFIG_PROTO_DIR})
-target_compile_options(config_protos PRIVATE -O1 -w)
-set_target_properties(config_protos PROPERTIES UNITY_BUILD OFF)
-target_link_libraries(config_protos PUBLIC static_libraries)
+# The messages that the tensorflow-serving-api wheel lacks.
+file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/server/protos/*.proto)
+add_protos(config_protos --proto_path=${CMAKE_SOURCE_DIR} "${files}" ${files})
