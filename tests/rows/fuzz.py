@@ -297,14 +297,15 @@ def _alike(one: Any, other: Any) -> Any:
     """Which rows are equal, or close beside the row's largest number.
 
     A sum of numbers near the largest float is infinite if they are added in one order, and finite
-    in another; products of several rows use another than those of one.
+    in another; products of several rows use another than those of one. Infinities may differ in
+    sign: it may be that of a zero divisor, and Relu of -0 is 0 or -0 by its place in a run.
     """
     inner = tuple(range(1, one.ndim))
     if one.dtype.kind not in "fV":
         return (one == other).all(inner)
     large = float(tf.as_dtype(one.dtype).max) / 100
     one, other = one.astype(np.float64), other.astype(np.float64)
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.isinf(one) & np.isinf(other))
     overflows = np.isinf(one) != np.isinf(other)
     same |= overflows & (np.minimum(np.abs(one), np.abs(other)) > large)
     with np.errstate(all="ignore"):
