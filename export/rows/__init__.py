@@ -1,7 +1,7 @@
 """The independence rule: which rows a tensor depends on, by a small abstract interpretation.
 
 Requests are joined, split or answered from a cache only where this rule allows it and runs do not
-contradict it. Every op belongs to a class (`@rule` in `_op`), or it mixes rows and is refused by name:
+contradict it. An op whose `@rule` is in none of these modules mixes rows, and is refused by name:
 
     _entries   each entry from the entries at its position, or over dimensions without rows
     _shapes    shapes, other shapes of the same entries, parts put together or taken out
