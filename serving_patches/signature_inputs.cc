@@ -155,9 +155,7 @@ absl::Status SignatureInputs::CheckLimits(
         "the request has N = ", plan.rows, " rows; max_request_rows is ", limits_.max_rows));
   }
   const auto limit = static_cast<double>(limits_.max_expanded_bytes);
-  if (most_bytes + default_bytes_ * static_cast<double>(plan.rows) <= limit) {
-    return absl::OkStatus();
-  }
+  if (most_bytes + default_bytes_ * plan.rows <= limit) return absl::OkStatus();
   double bytes = 0;
   double most = -1;
   size_t largest = 0;

@@ -119,8 +119,6 @@ std::shared_ptr<const tables::ReadsGeneration> TensorFlowModel::ReadTables(bool 
                                                          pinned);
 }
 
-std::shared_ptr<const void> TensorFlowModel::PinTables() const { return ReadTables(true); }
-
 Status TensorFlowModel::Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const {
   const auto reads = ReadTables();
   if (!JoinsAlone(AsPlan(plan))) return RunPlan(AsPlan(plan), outputs);

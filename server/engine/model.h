@@ -63,7 +63,7 @@ class TensorFlowModel final : public Model {
               PlanPtr* plan) const override;
   Status Run(const PlannedRequest& plan, std::unique_ptr<Outputs>* outputs) const override;
   void Run(std::vector<BatchMember>* members) const override;
-  std::shared_ptr<const void> PinTables() const override;
+  std::shared_ptr<const void> PinTables() const override { return ReadTables(true); }
   std::unique_ptr<Slices> Split(const PlannedRequest& plan) const override;
   void ObserveRuns(RunObserver* observer) const override { thread_observer = observer; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/signature.h"
@@ -65,14 +66,6 @@ absl::Status MakeRows(const Tensor& like, int64_t rows, Tensor* out) {
   tensorflow::TensorShape shape = like.shape();
   shape.set_dim(0, rows);
   return MakeTensor(like.dtype(), shape, out);
-}
-
-void DropLarge(std::vector<Tensor>* feeds) {
-  constexpr int64_t kMostBytes = 4096;
-  for (Tensor& feed : *feeds) {
-    const int64_t least = feed.NumElements() * ElementBytes(feed.dtype());
-    if (least > kMostBytes || feed.TotalBytes() > kMostBytes) feed = Tensor();
-  }
 }
 
 void CopyElements(const Tensor& tensor, int64_t from, int64_t count, int64_t to, Tensor* out) {

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -54,10 +53,6 @@ absl::Status MakeTensor(tensorflow::DataType dtype, const tensorflow::TensorShap
 // An uninitialized tensor like `like` but with `rows` rows. Returns RESOURCE_EXHAUSTED if memory
 // runs out.
 absl::Status MakeRows(const tensorflow::Tensor& like, int64_t rows, tensorflow::Tensor* out);
-
-// Frees a run's large input tensors. Keeps the small ones for the thread's next request, because
-// allocating them costs more than filling them.
-void DropLarge(std::vector<tensorflow::Tensor>* feeds);
 
 // Copies elements [from, from + count) of `tensor` to `out`, from element `to` on. REQUIRES the
 // same dtype.

@@ -145,8 +145,7 @@ absl::Status ReceivedRequest::Plan(const SignatureInputs& with) {
   const auto extra_bytes = [this](size_t position, int64_t copies) {
     return columns[position]->ExtraBytes(copies);
   };
-  const double most_bytes = bytes + bytes_once * static_cast<double>(most_rows);
-  return with.PlanShapes(shapes, most_bytes, extra_bytes, &plan);
+  return with.PlanShapes(shapes, bytes + bytes_once * most_rows, extra_bytes, &plan);
 }
 
 ExpansionStats ReceivedRequest::Expansion() const {

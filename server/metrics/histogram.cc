@@ -1,6 +1,5 @@
 #include "server/metrics/histogram.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 

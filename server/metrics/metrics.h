@@ -22,8 +22,7 @@
 
 namespace colcast::metrics {
 
-// Cheap enough for every request: an observation costs two relaxed additions. All methods may be
-// called from any thread.
+// Thread-safe, and cheap enough for every request: an observation costs two relaxed additions.
 class Histogram {
  public:
   // `buckets` must outlive the histogram.

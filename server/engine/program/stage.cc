@@ -24,6 +24,10 @@ constexpr int64_t kFewestRepeated = 4;
 // After this many requests in a row without repeated rows, looks for them in one of this many.
 constexpr int64_t kUnrepeatedRequests = 16;
 
+// After a run of more rows or elements than these, the thread frees the input tensors.
+constexpr int64_t kMostKeptRows = 1;
+constexpr int64_t kMostKeptElements = kMostKeptBytes / sizeof(int64_t);
+
 // The positions, in a batch, of the lengths by which rows are grouped. If states are as wide as a
 // list, these are the lengths of all lists, because only rows with equally long lists then have
 // states of one shape.
@@ -320,6 +324,7 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
   }
   const SignatureInputs& inputs = signature_->inputs();
   absl::Status status = absl::OkStatus();
+  int64_t elements = 0;
   rows->feeds.resize(inputs.inputs().size());
   for (size_t i = 0; i < rows->feeds.size() && status.ok(); ++i) {
     const Input* const column = ColumnOf(*rows, i);
@@ -339,12 +344,13 @@ absl::Status Stage::RunRows(const std::vector<int64_t>& running, Rows* rows, Run
     } else {
       status = build(column);
     }
+    elements += rows->feeds[i].NumElements();
   }
   const std::vector<int>& outputs =
       rows->outputs == nullptr ? signature_->all_outputs() : *rows->outputs;
   if (status.ok()) status = signature_->RunFeeds(rows->feeds, outputs, result);
   if (status.ok()) status = CheckRows(result->aliases, result->tensors, num_running);
-  DropLarge(&rows->feeds);
+  if (num_running > kMostKeptRows || elements > kMostKeptElements) rows->feeds.clear();
   return status;
 }
 

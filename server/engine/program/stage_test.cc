@@ -142,9 +142,11 @@ class StageKeysTest : public ::testing::Test {
       *info = Info(node, -1, rank);
       info->set_dtype(tensorflow::DT_INT64);
     };
+    tensorflow::Output placeholder;
     for (const char* node : {"ids", "lengths", "shared"}) {
-      tensorflow::ops::Placeholder(scope.WithOpName(node), tensorflow::DT_INT64);
+      placeholder = tensorflow::ops::Placeholder(scope.WithOpName(node), tensorflow::DT_INT64);
     }
+    tensorflow::ops::Identity(scope.WithOpName("out"), placeholder);
     auto& inputs = *declared.mutable_inputs();
     declare("ids", 2, &inputs["ids"]);
     declare("lengths", 1, &inputs["ids/length"]);
@@ -154,7 +156,7 @@ class StageKeysTest : public ::testing::Test {
     record.lists = {"ids"};
     for (const int rank : {1, 2}) {
       tensorflow::TensorInfo& out = (*declared.mutable_outputs())["out"];
-      declare("lengths", rank, &out);
+      declare("out", rank, &out);
       signatures_.push_back(*Signature::Create(declared, session_.get(), {}, record));
       stages_.emplace_back(signatures_.back().get(), "item", std::vector<int>(), &memory_,
                            /*window_rows=*/32);
@@ -226,8 +228,14 @@ TEST_F(StageKeysTest, KeysCoverEveryValueIfLengthsDoNotFit) {
 
 TEST_F(StageKeysTest, AThreadKeepsNoMemoryOfOneRowWithALongList) {
   constexpr size_t kMuch = kMostKeptBytes / sizeof(int64_t);
-  Send("ids", std::vector<uint64_t>(kMuch), kMuch);
+  Send("ids", std::vector<uint64_t>(kMuch + 1), kMuch + 1);
+  Send("ids/length", {1});
+  Send("shared", {7});
   const std::vector<states::Key> keys = Keys(1, true);
+  std::vector<Tensor> states;
+  const absl::Status status = stages_[1].Complete(&rows_, &states);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(rows_.feeds, IsEmpty());
   Stage::End(&rows_);
   EXPECT_EQ(rows_.keys.capacity(), 0);
 }

@@ -10,11 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/program/stage.h"
 #include "server/engine/rows.h"
+#include "tf_patches/repeat_row.h"
 
 namespace colcast::engine {
 namespace {
 
 using tensorflow::Tensor;
+
+// Frees large tensors. Keeps small ones for the thread's next request, because allocating them
+// costs more than filling them.
+void DropLarge(std::vector<Tensor>* feeds) {
+  constexpr int64_t kMaxKeptBytes = 4096;
+  for (Tensor& feed : *feeds) {
+    const int64_t least = feed.NumElements() * ElementBytes(feed.dtype());
+    if (least > kMaxKeptBytes || feed.TotalBytes() > kMaxKeptBytes) feed = Tensor();
+  }
+}
 
 // Sets `*feeds` to one tensor per input: the sent column or, if it is null, the default. Repeats a
 // single row to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the tensors in
