@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from colcast.export.report._report import (
     refuse_export,
     write_report,
 )
+from colcast.export.trials._both_signatures import BothSignatures
 from colcast.export.trials._feature_domains import mark_domains
 from colcast.export.trials._generate import RowSource
 from colcast.export.trials._parity import AFFECT, Parity, prove_parse
@@ -151,16 +154,25 @@ class _Export:
             parity = Parity(note=why)
             return [_Converted(SignatureReport.of(c, parity, {})) for c in self._conversions]
         provide_ops(self._meta_graph)
-        signatures = {name for c in self._conversions for name in (c.source, c.name)}
-        with loaded(folder, self._meta_graph, signatures) as session:
-            return [self._run(session, conversion) for conversion in self._conversions]
+        sources, new = ({getattr(c, of) for c in self._conversions} for of in ("source", "name"))
+        load = partial(loaded, folder, self._meta_graph)
+        # TensorFlow copies a session's functions for each new op and each new set of fetches. Only
+        # the sources call functions, so they have their own session if memory allows it.
+        apart = size <= options.most_parity_bytes
+        with (
+            load(sources) if apart else nullcontext() as apart_session,
+            load(new if apart else sources | new) as session,
+        ):
+            of_sources = apart_session or session
+            return [self._run(of_sources, session, c) for c in self._conversions]
 
-    def _run(self, session: Any, conversion: Conversion) -> _Converted:
+    def _run(self, of_sources: Any, session: Any, conversion: Conversion) -> _Converted:
         """Compares scores, and adds the signatures that compute the user part once."""
         name, options = conversion.name, self._options
         self._progress(f"{name}: finding rows that the model accepts")
         traffic = self._traffic.get(name)
-        model = LoadedModel(session, self._meta_graph, conversion, self._rows[name], traffic)
+        probe = BothSignatures(of_sources, session, self._meta_graph, conversion)
+        model = LoadedModel(probe, session, self._meta_graph, conversion, self._rows[name], traffic)
         self._progress(f"{name}: comparing scores")
         parity = model.parity()
         self._progress(f"{name}: finding whether its rows are independent")

@@ -43,6 +43,7 @@ class LoadedModel:
 
     def __init__(
         self,
+        probe: BothSignatures,
         session: Any,
         meta_graph: Any,
         conversion: Conversion,
@@ -52,7 +53,8 @@ class LoadedModel:
         """Determines which generated and recorded rows the model accepts.
 
         Args:
-          session: a session with the model loaded.
+          probe: runs the converted signature and its source.
+          session: a session with the converted signature; new signatures are added to its graph.
           meta_graph: the MetaGraphDef with the conversion's signatures.
           conversion: the converted signature to try.
           source: draws generated rows; it is restricted until the model accepts them.
@@ -61,7 +63,7 @@ class LoadedModel:
         self._session = session
         self._meta_graph = meta_graph
         self._conversion = conversion
-        self._probe = BothSignatures(session, meta_graph, conversion)
+        self._probe = probe
         self._traffic = traffic
         self._observed: Observed | None = None
         self._rows = ModelRows(self._probe, conversion, source, traffic)

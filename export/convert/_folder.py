@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from colcast.export.convert._flatten import flatten
 from colcast.export.graph._errors import ExportError
-from colcast.export.graph._nodes import needed_for, producer
+from colcast.export.graph._nodes import NodeDef, needed_for, producer
 from colcast.export.graph._sessions import session_config
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
@@ -18,7 +19,7 @@ from tensorflow.python.saved_model.loader_impl import get_asset_tensors
 GRAPH_FILE = "saved_model.pb"
 _TEXT_FILE, _CHUNKED_FILE = "saved_model.pbtxt", "saved_model.cpb"
 _FINGERPRINT = "fingerprint.pb"
-NOTHING = "colcast_nothing"  # a no-op that every session's graph has
+_RESTORED = "colcast_restored"  # a no-op that waits for the variables
 _MOST_BYTES = (1 << 31) - 1  # protobuf's limit on a message
 
 
@@ -63,7 +64,8 @@ def loaded(
 ) -> Iterator[Any]:
     """A session with some signatures of a SavedModel: their graph, variables and tables.
 
-    The graph has no other nodes, because TensorFlow copies it for each new set of fetches.
+    The graph has no other nodes, because TensorFlow copies it for each new set of fetches. Nor does
+    it call a function to restore variables, because TensorFlow copies functions, too.
 
     Args:
       folder: the SavedModel's folder, from which variables and assets are read.
@@ -75,7 +77,8 @@ def loaded(
     assets = get_asset_tensors(str(folder), meta_graph)
     saver = meta_graph.saver_def
     restored = (folder / "variables" / "variables.index").exists() and saver.restore_op_name
-    names = [*initial, *assets, *([restored, saver.filename_tensor_name] if restored else [])]
+    restoring = _restoring(meta_graph, saver.restore_op_name) if restored else []
+    names = [*initial, *assets, *([_RESTORED, saver.filename_tensor_name] if restored else [])]
     for signature in map(meta_graph.signature_def.__getitem__, signatures):
         names += [info.name for info in (*signature.inputs.values(), *signature.outputs.values())]
     with (
@@ -83,16 +86,24 @@ def loaded(
         tf.compat.v1.Session(graph=graph, config=session_config(executor)) as session,
     ):
         producers = meta_graph.meta_info_def.stripped_op_list
-        tf.import_graph_def(
-            needed_for(meta_graph.graph_def, names), name="", producer_op_list=producers
-        )
-        tf.no_op(NOTHING)
+        needed = needed_for(meta_graph.graph_def, names, restoring)
+        tf.import_graph_def(needed, name="", producer_op_list=producers)
         if restored:
-            session.run(restored, {saver.filename_tensor_name: str(folder / "variables/variables")})
+            session.run(
+                _RESTORED, {saver.filename_tensor_name: str(folder / "variables/variables")}
+            )
         operations = [graph.get_operation_by_name(producer(name)) for name in initial]
         if any(op.type != "NoOp" or op.control_inputs for op in operations):
             session.run(initial, assets)
         yield session
+
+
+def _restoring(meta_graph: Any, restore_op: str) -> list[NodeDef]:
+    """The nodes that restore the variables, and a no-op that waits for all of them."""
+    flat = flatten(meta_graph, [restore_op])
+    ends = [*map(producer, flat.tensors.values()), *flat.effects]
+    waiting = NodeDef(name=_RESTORED, op="NoOp", input=[f"^{end}" for end in dict.fromkeys(ends)])
+    return [*flat.nodes.values(), waiting]
 
 
 def initial_ops(meta_graph: Any) -> list[str]:

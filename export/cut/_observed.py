@@ -226,9 +226,9 @@ def observe(
     held = {producer(signature.user[name]): _NO_VALUE for name in without_a_value(users)}
     colours = _colour(graph, signature, held)
     tolerances = {0.0, tolerance}
-    # find_fused adds an op. It precedes all runs, because a session copies its graph for new ops.
-    fused = find_fused(graph, session, signature)
     few = requests.draw(_FEW)
+    # Both add an op and run only then, because a session copies its graph for new ops.
+    fused = find_fused(graph, session, signature)
     watched = _Watched(session, signature, colours, users, few, tolerances, facts)
     return Observed(
         columnar_signature,

@@ -135,9 +135,11 @@ def ancestors(
     return found
 
 
-def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
-    """The nodes and functions of a graph that the references need."""
-    nodes = {node.name: node for node in graph_def.node}
+def needed_for(
+    graph_def: GraphDef, references: Iterable[str], more: Iterable[NodeDef] = ()
+) -> GraphDef:
+    """The nodes and functions of a graph, and of `more` nodes, that the references need."""
+    nodes = {node.name: node for node in (*more, *graph_def.node)}
     functions = {function.signature.name: function for function in graph_def.library.function}
     needed: set[str] = set()
     waiting = set(map(producer, references))
@@ -147,7 +149,7 @@ def needed_for(graph_def: GraphDef, references: Iterable[str]) -> GraphDef:
         waiting = beside - needed
     called = called_functions([nodes[name] for name in needed], functions)
     made = GraphDef(versions=graph_def.versions)
-    made.node.extend(node for node in graph_def.node if node.name in needed)
+    made.node.extend(node for name, node in nodes.items() if name in needed)
     made.library.function.extend(function for n, function in functions.items() if n in called)
     return made
 

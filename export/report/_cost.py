@@ -6,15 +6,17 @@ own work (receive, decode, answer).
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
 import tensorflow as tf
-from colcast.export.convert._folder import NOTHING, loaded
-from colcast.export.graph._sessions import SINGLE_THREADED
+from colcast.export.convert._folder import loaded
+from colcast.export.graph._nodes import needed_for
+from colcast.export.graph._sessions import SINGLE_THREADED, session_config
 from tensorflow.core.protobuf import config_pb2
 
 SIZES = (20, 100, 500)
@@ -25,6 +27,8 @@ _RUNS_IN_A_TURN, _TURN_SECONDS = 4, 0.01
 _STEADY_ROUNDS, _STEADY = 7, 0.05  # stop after this many rounds if the quartiles are this close
 # From "The report" in docs/late.md.
 _CALL_MS, _CALL_MS_PER_MB, _REWRITTEN_MS_PER_INPUT = 0.06, 1.0, 0.0005
+
+_NOTHING = "colcast_nothing"  # a no-op
 
 Run = Callable[..., Any]
 
@@ -107,18 +111,43 @@ def measure_written(
     signatures = {way.signature for ways in of_each for way in ways}
     for executor in (SINGLE_THREADED, ""):  # the single-threaded executor refuses TF1 control flow
         try:
-            with loaded(folder, meta_graph, signatures, executor) as session:
-                return {name: _measure(session, each, seconds) for name, each in requests.items()}
+            with (
+                loaded(folder, meta_graph, signatures, executor) as session,
+                _only_inputs(meta_graph, signatures, executor) as inputs,
+            ):
+                return {
+                    name: _measure(session, inputs, each, seconds)
+                    for name, each in requests.items()
+                }
         except tf.errors.OpError:
             continue
     return {}
 
 
-def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) -> tuple[Cost, ...]:
+@contextmanager
+def _only_inputs(meta_graph: Any, signatures: Iterable[str], executor: str) -> Iterator[Any]:
+    """A session with the signatures' inputs and an op that does nothing.
+
+    It shows what feeding costs. It is smaller than the signatures' session, which TensorFlow copies
+    for each new set of inputs.
+    """
+    of_each = [meta_graph.signature_def[name].inputs.values() for name in signatures]
+    names = [info.name for inputs in of_each for info in inputs]
+    with (
+        tf.Graph().as_default() as graph,
+        tf.compat.v1.Session(graph=graph, config=session_config(executor)) as session,
+    ):
+        tf.import_graph_def(needed_for(meta_graph.graph_def, names), name="")
+        tf.no_op(_NOTHING)
+        yield session
+
+
+def _measure(session: Any, inputs: Any, requests: Requests, seconds: float) -> tuple[Cost, ...]:
     """For each number of candidates, measures in turn all ways to ask for it.
 
     Args:
         session: has the signatures, as a server would load them.
+        inputs: a session that has only their inputs.
         requests: for each number N, the ways to ask for N candidates; all N have the same
             signatures.
         seconds: CPU seconds. The first runs, which prepare the graphs, may take the same time
@@ -130,7 +159,7 @@ def _measure(session: tf.compat.v1.Session, requests: Requests, seconds: float) 
     for candidates, asked in requests.items():
         if time.process_time() > end:
             break
-        runs = runs or _runs(session, asked)
+        runs = runs or _runs(session, inputs, asked)
         values = [[way.feeds[name] for name in way.definition.inputs] for way in asked]
         pairs = [runs[way.signature] for way in asked]
         for way, times in zip(
@@ -151,7 +180,7 @@ def served_ms(run_ms: float, way: Way) -> float:
     return graph + _CALL_MS + _CALL_MS_PER_MB * way.bytes / 1e6
 
 
-def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
+def _runs(session: Any, only_inputs: Any, ways: Sequence[Way]) -> dict[str, tuple[Run, Run]]:
     """For each signature, a callable that runs it and one that only feeds the same inputs."""
     takes: dict[tuple[str, ...], Run] = {}
     runs = {}
@@ -159,12 +188,12 @@ def _runs(session: tf.compat.v1.Session, ways: Sequence[Way]) -> dict[str, tuple
         inputs = [info.name for info in way.definition.inputs.values()]
         outputs = [info.name for info in way.definition.outputs.values()]
         names = tuple(way.definition.inputs)
-        takes[names] = takes.get(names) or _callable(session, inputs, target=[NOTHING])
+        takes[names] = takes.get(names) or _callable(only_inputs, inputs, target=[_NOTHING])
         runs[way.signature] = _callable(session, inputs, fetch=outputs), takes[names]
     return runs
 
 
-def _callable(session: tf.compat.v1.Session, inputs: Sequence[str], **ends: Sequence[str]) -> Run:
+def _callable(session: Any, inputs: Sequence[str], **ends: Sequence[str]) -> Run:
     options = config_pb2.CallableOptions(feed=inputs, **ends)
     options.run_options.inter_op_thread_pool = -1  # run on the calling thread
     # The public Session.make_callable uses Session.run, which takes 40 microseconds per input.

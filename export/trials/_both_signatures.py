@@ -23,7 +23,7 @@ Outputs = Mapping[str, Any]
 
 
 class BothSignatures:
-    """Runs a signature and its columnar form in one session.
+    """Runs a signature and its columnar form.
 
     Attributes:
       refusal: why the source last refused rows.
@@ -34,8 +34,17 @@ class BothSignatures:
     refusal = ""
     by_columns = False
 
-    def __init__(self, session: Any, meta_graph: Any, conversion: Conversion) -> None:
-        """Prepares runs in an initialised session with `meta_graph`, which has both signatures."""
+    def __init__(
+        self, of_source: Any, session: Any, meta_graph: Any, conversion: Conversion
+    ) -> None:
+        """Prepares runs.
+
+        Args:
+          of_source: an initialised session with the source; it may be `session`.
+          session: an initialised session with the columnar signature.
+          meta_graph: the MetaGraphDef with both signatures.
+          conversion: the converted signature.
+        """
         self._session = session
         self._source = meta_graph.signature_def[conversion.source]
         self._conversion = conversion
@@ -43,11 +52,14 @@ class BothSignatures:
         self._columnar = meta_graph.signature_def[conversion.name]
         self._runs = {
             id(signature): Run(
-                session,
+                of_signature,
                 [info.name for info in signature.inputs.values()],
                 [info.name for info in signature.outputs.values()],
             )
-            for signature in (self._source, self._columnar)
+            for of_signature, signature in (
+                (of_source, self._source),
+                (session, self._columnar),
+            )
         }
         self._patience_seconds = float(_FIRST_RUN_SECONDS)
         self._readily_seconds = 0.0  # set by the first run
