@@ -2,8 +2,8 @@
 //
 // The server never links TensorFlow: it opens libcolcast_engine-RELEASE.so, which exports the one
 // function at the end of this file, and talks to it through these plain types. Both sides are
-// compiled by the same compiler against the same C++ standard library, so std types may cross;
-// memory is freed by the virtual destructor of the side that made it.
+// compiled by the same compiler against the same C++ standard library, so std types may cross. A
+// virtual destructor lets the side that made an object free its memory.
 #ifndef COLCAST_SERVER_ENGINE_ENGINE_H_
 #define COLCAST_SERVER_ENGINE_ENGINE_H_
 
@@ -43,8 +43,8 @@ struct Options {
   // inter_op_parallelism 0, a request's operations run one after the other on the calling thread.
   int intra_op_parallelism = 1;
   int inter_op_parallelism = 0;
-  // A serialized tensorflow.ConfigProto for the sessions, except for its thread settings. If empty,
-  // TensorFlow's defaults apply.
+  // A serialized tensorflow.ConfigProto for the sessions; the thread settings above override its
+  // own. If empty, TensorFlow's defaults apply.
   std::string session_config;
   ExampleTranscoding example_transcoding = ExampleTranscoding::kExact;
   GraphOptimization graph_optimization = GraphOptimization::kExact;
@@ -60,7 +60,7 @@ struct Options {
   // Limits per request. A request beyond one fails with RESOURCE_EXHAUSTED before any allocation.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
-  int64_t max_expanded_bytes = int64_t{1} << 30;  // tensors of all inputs, beyond the bytes sent
+  int64_t max_expanded_bytes = int64_t{1} << 30;  // bytes by which tensors may exceed what was sent
   // Memory for the cached states of users and items, of all models together (docs/stages.md). 0
   // turns the cache off.
   int64_t user_state_bytes = int64_t{64} << 20;
@@ -68,7 +68,7 @@ struct Options {
   LogSink log = WriteLog;  // the executable's, so that its log queue and format apply
 };
 
-// Savings of a request that sends columns once, and the repetition within its tf.Examples.
+// What a request saves by sending columns once, and how much its tf.Examples repeat.
 struct ExpansionStats {
   int64_t rows = 0;               // N, the number of candidates
   int64_t columns_sent_once = 0;  // sent with one row while others have N > 1
@@ -138,29 +138,29 @@ class Outputs {
 
 // How the operator allows requests to be joined and split.
 struct BatchRules {
-  // Whether requests may also be joined for signatures that no export recorded, as in TF Serving's
-  // batching, and where this changes the last bits of a score. Rows recorded as dependent are never
-  // joined (docs/domains.md).
+  // Whether to join requests, as TF Serving's batching does, even to signatures that no export
+  // recorded and even if this changes the last bits of a score. Rows recorded as dependent are
+  // never joined (docs/domains.md).
   bool any_signature = false;
   // Whether lists of different lengths are padded to the longest one with the tensor's first value,
   // as in TF Serving; otherwise such requests run separately. Lists that have a length column, as
   // in exported signatures, are always padded.
   bool pad_variable_length_inputs = false;
-  // Allowed row counts of a joined run, in ascending order: rows are repeated up to the next one.
-  // If empty, all are allowed.
+  // Allowed row counts of a joined run, ascending. A run is padded to the next allowed count by
+  // repeating rows. If empty, all counts are allowed.
   std::vector<int64_t> allowed_batch_sizes;
 };
 
 // What a scheduler knows about a request before it runs, derived from sizes alone.
 struct RequestProfile {
-  int64_t rows = 1;           // N: candidates, or Examples
+  int64_t rows = 1;           // N, the number of candidates or Examples
   uint64_t group = 0;         // requests of one model with the same non-zero group may be joined
   bool can_be_split = false;  // Model::Split() may split it
   int64_t size = 0;           // the measure of run time, e.g. bytes of text; 0 means rows
   int64_t input_bytes = 0;    // of all input tensors, with one-row columns repeated; at most 1e15
 };
 
-// A request read once by its model; queue, run and answer share the plan. Made by Model::Plan().
+// A request that its model has read once, for queue, run and answer. Made by Model::Plan().
 class PlannedRequest {
  public:
   virtual ~PlannedRequest() = default;
@@ -233,11 +233,12 @@ class Model {
   // TableMemory::damage. Cheap.
   virtual std::string damage() const { return {}; }
 
-  // Reads a request and reports all its errors, except those in values, before allocating anything
-  // for it. `signature` is the position of the requested signature among those in description(),
-  // sorted by name; -1 if the model does not have it. Error codes are those of TF Serving:
-  // FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and outputs.
-  // Cheap enough to call for every queued request. `request` and `rules` must outlive the plan.
+  // Reads a request and reports every error except invalid values, before allocating anything for
+  // the request. `signature` is the position of the requested signature among those in
+  // description(), sorted by name; -1 if the model does not have it. Error codes are those of TF
+  // Serving: FAILED_PRECONDITION for an unknown signature, INVALID_ARGUMENT for wrong inputs and
+  // outputs. Cheap enough to call for every queued request. `request` and `rules` must outlive the
+  // plan.
   virtual Status Plan(const DecodedRequest& request, int signature, const BatchRules& rules,
                       PlanPtr* plan) const = 0;
 
@@ -278,7 +279,7 @@ class Engine {
 
   // Loads the SavedModel in `directory` (a version directory with saved_model.pb), using the
   // MetaGraph with exactly these `tags`. Searches the packages installed beside TensorFlow for ops
-  // that it lacks; if they do not have an op, the error names the package that does.
+  // that TensorFlow lacks; if none has an op, the error names the package to install, if known.
   virtual Status Load(const std::string& directory, const std::vector<std::string>& tags,
                       std::unique_ptr<Model>* model) const = 0;
 };

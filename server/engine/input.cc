@@ -112,7 +112,7 @@ TensorView::TensorView(std::string_view name, const Tensor& tensor) {
 // strings stored inline.
 TensorInput::TensorInput(std::string_view name, Tensor tensor)
     : TensorView(name, tensor), Input(view_), tensor_(std::move(tensor)) {
-  static_cast<void>(Check());  // only the sizes are checked, and they are right
+  static_cast<void>(Check());  // checks only the sizes, which are right
 }
 
 absl::Status TensorInput::BuildTensor(const tensorflow::TensorShape& target, Tensor* out) const {

@@ -43,7 +43,7 @@ class Input : public ColumnSource {
   // room.
   absl::Status Decode(tensorflow::Tensor* out, int64_t at) const;
 
-  // The bytes of the tensor of the sent rows, including strings.
+  // The bytes of a tensor with the rows as sent, including strings.
   double TensorBytes() const;
   double ExtraBytes(int64_t copies) const final;
 
@@ -62,7 +62,7 @@ class Input : public ColumnSource {
   int64_t wire_bytes_ = 0;
 };
 
-// A column that already is a tensor: rows of several requests, or of a slice of one.
+// A column that already is a tensor, with the rows of several requests or of one request's slice.
 class TensorView {
  protected:
   TensorView(std::string_view name, const tensorflow::Tensor& tensor);
@@ -108,7 +108,7 @@ class PickedInput final : public ColumnSource {
   tensorflow::DataType dtype() const override { return column_->dtype(); }
   absl::Span<const int64_t> dims() const override { return dims_; }
 
-  // 0, because the bytes of the whole column have been counted.
+  // 0, because the bytes of the whole column have already been counted.
   double ExtraBytes(int64_t) const override { return 0; }
 
   absl::Status BuildTensor(const tensorflow::TensorShape& target,

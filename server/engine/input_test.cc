@@ -64,7 +64,7 @@ TEST(InputTest, AReusedStringTensorKeepsNoOldValue) {
   EXPECT_EQ(tensor.NumElements(), 0);
 }
 
-TEST(InputTest, TheQuickCheckAgreesWithTheFullOne) {
+TEST(InputTest, TheQuickCheckAgreesWithTheFullCheck) {
   for (int dtype = 0; dtype <= DT_UINT2 + 1; ++dtype) {
     for (int64_t rows = 0; rows < 4; ++rows) {
       for (int values = 0; values < 5; ++values) {
@@ -103,7 +103,7 @@ TEST(TensorInputTest, TheTensorIsFedWithoutACopy) {
   EXPECT_EQ(column.dtype(), tensorflow::DT_FLOAT);
 }
 
-TEST(TensorInputTest, ItsValuesCanBeDecoded) {
+TEST(TensorInputTest, ValuesCanBeDecoded) {
   const TensorInput column("x", AsTensor<tstring>({"a", "bc"}, {2}));
   Tensor copy(tensorflow::DT_STRING, TensorShape({2}));
   ASSERT_TRUE(column.Decode(&copy, 0).ok());

@@ -108,7 +108,7 @@ absl::Status LookupErrors::Explained(const absl::Status& status,
   const std::string_view node = said.second.substr(0, said.second.find("}}"));
   constexpr size_t kMost = 3;
   std::vector<const Lookup*> possible, certain;
-  const auto input_of = [&](const Lookup& lookup) {  // empty unless exactly one has the index
+  const auto input_of = [&](const Lookup& lookup) {  // empty unless exactly one input has it
     std::string_view input;
     for (const auto& [alias, position] : lookup.inputs) {
       if (!Contains(feeds[position], wrong->index)) continue;

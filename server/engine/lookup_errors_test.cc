@@ -72,7 +72,7 @@ class LookupErrorsTest : public ::testing::Test {
   std::unique_ptr<Signature> signature_;
 };
 
-TEST_F(LookupErrorsTest, AnInputWithTheWrongIndexIsNamedWithItsTableAndOp) {
+TEST_F(LookupErrorsTest, ErrorsNameTheInputTableAndOpOfAWrongIndex) {
   EXPECT_EQ(ErrorOf(5, 1),
             "indices[0] = 5 is not in [0, 5): table \"movies\", input \"movie\" "
             "[[{{node of_movie}}]]");

@@ -104,7 +104,7 @@ class TensorFlowModel final : public Model {
   // read as columns.
   bool MayWait(const std::string& name, const std::vector<RecordedSignatures>& records) const;
   void PrepareWaiting(const std::string& name);
-  // Sets how each signature that has programs is answered.
+  // Sets how requests to each signature that has programs are answered.
   void Serve();
   // Returns why a signature cannot be run; FAILED_PRECONDITION if the model has none named `name`.
   absl::Status NotServed(std::string_view name) const;

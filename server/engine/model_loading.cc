@@ -285,7 +285,7 @@ void TensorFlowModel::SetOneRowInputs(const SignatureGraphs& graphs,
   for (const auto& [name, graph] : graphs) {
     if (by_name->count(name) > 0) continue;
     const auto impurity = impure_.find(name);
-    // A trial runs the signature, so one that writes must not be tried.
+    // A trial runs the signature, so a signature that writes must not be tried.
     const bool writes = impurity != impure_.end() && impurity->second.writes;
     (*by_name)[name].one_row_inputs = writes || TakesSparseParts(graph, saved_signatures_.at(name))
                                           ? OneRowInputs::kAsSent

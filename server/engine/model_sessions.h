@@ -88,8 +88,8 @@ class ModelSessions {
   std::vector<std::unique_ptr<tensorflow::Session>> added_;
 };
 
-// The first op in the graph, and its node, whose state other sessions would not see, such as a
-// random generator or a table without a name; empty if there is none. Returns TensorFlow's error
+// Returns the first op whose state other sessions would not see, such as a random generator or a
+// table without a name, followed by its node; empty if there is none. Returns TensorFlow's error
 // for an unregistered op.
 absl::StatusOr<std::string> SessionStateIn(const tensorflow::GraphDef& graph);
 

@@ -27,11 +27,11 @@ namespace {
 struct OpPackage {
   // The pip package. If `folder` is set, the package has one release per TensorFlow release.
   const char* name;
-  // Folder of its libraries, beside TensorFlow's own; nullptr if they are not searched for.
+  // Folder of its libraries, beside TensorFlow's; nullptr if the libraries are not searched for.
   const char* folder;
   const char* prefix;  // common prefix of its ops' names
   std::vector<std::string_view> ops;
-  const char* formerly = nullptr;  // the package that had the ops before, if any
+  const char* formerly = nullptr;  // the package that had the ops earlier, if any
 };
 
 const std::vector<OpPackage>& Packages() {

@@ -21,7 +21,7 @@ int64_t InnerElements(absl::Span<const int64_t> dims) {
   return elements;
 }
 
-// The number of all rows, and the largest of each inner dimension.
+// The total number of rows, then the largest size of each inner dimension.
 Dims StackedDims(absl::Span<const RowBlock> blocks) {
   const absl::Span<const int64_t> first = blocks[0].column->dims();
   Dims dims(first.begin(), first.end());
@@ -40,7 +40,7 @@ absl::Status MakeOfDims(tensorflow::DataType dtype, absl::Span<const int64_t> di
   return status.ok() ? MakeTensor(dtype, shape, out) : status;
 }
 
-// Repeats the first `count` elements from `at` until there are `all`.
+// Repeats the `count` elements at `at` until there are `all` elements.
 void Repeat(int64_t at, int64_t count, int64_t all, Tensor* out) {
   if (count == 0) return;
   for (int64_t done = count; done < all;) {

@@ -32,12 +32,12 @@ enum class PadWith : uint8_t { kZeros, kFirstValue };
 bool IsLaidOut(const Input& column);
 
 // Sets `*stacked` to the rows of all blocks, one block after another; each value is copied once.
-// Inner dimensions become the largest of the blocks', padded with zeros or empty strings, or with
-// the first value of the block's column.
+// Each inner dimension becomes the largest among the blocks; shorter rows are padded with zeros or
+// empty strings, or with the first value of the block's column.
 //
 // Returns INVALID_ARGUMENT in the cases of CopyValues() and VisitStrings(), and RESOURCE_EXHAUSTED
-// if memory runs out. REQUIRES that all blocks share a dtype and a rank of at least 1; and that a
-// column IsLaidOut() if its block is neither all its rows nor its first row.
+// if memory runs out. REQUIRES that all blocks share a dtype and a rank of at least 1, and that a
+// column IsLaidOut() unless its block is all its rows or its first row.
 absl::Status StackRows(absl::Span<const RowBlock> blocks, PadWith pad, tensorflow::Tensor* stacked);
 
 // The memory that StackRows() needs for these blocks beyond the bytes that were sent. Reads the

@@ -27,7 +27,7 @@ class RowBlocksTest : public ::testing::Test {
     return added;
   }
 
-  // int64 as clients send them: packed varints.
+  // int64 values as packed varints, the form that clients send.
   const Input& Numbers(std::vector<int64_t> dims, const std::vector<uint64_t>& values) {
     Column column;
     column.dtype = DT_INT64;

@@ -68,7 +68,7 @@ TEST(ByUser, EachUsersRowsRunSeparatelyAndKeepTheirPlaces) {
   EXPECT_THAT(ElementsOf<int64_t>(result.tensors[0]), ElementsAre(20, 0, 21, 1, 2));
 }
 
-TEST(ByUser, AnOutputWithoutOneRowPerCandidateIsNamed) {
+TEST(ByUser, ErrorsNameTheOutputWithoutOneRowPerCandidate) {
   for (const TensorShape& shape : {TensorShape(), TensorShape({1}), TensorShape({3, 2})}) {
     RunResult result;
     const auto run = [&](int64_t user, absl::Span<const int64_t>, RunResult* of_user) {
@@ -83,7 +83,7 @@ TEST(ByUser, AnOutputWithoutOneRowPerCandidateIsNamed) {
   }
 }
 
-TEST(ByUser, OutputsWithDifferentRowShapesPerUserAreNamed) {
+TEST(ByUser, ErrorsNameTheOutputWhoseRowShapesDiffer) {
   RunResult result;
   const auto run = [&](int64_t user, absl::Span<const int64_t> rows, RunResult* of_user) {
     of_user->aliases = {"letters"};

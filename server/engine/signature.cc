@@ -64,8 +64,8 @@ bool AreWithin(const Input& lengths, int64_t most) {
   return are_within;
 }
 
-// Returns INVALID_ARGUMENT, with the input's name and the row, for a negative length and for one
-// beyond the width of `list`, which may be null: graphs allocate memory by these lengths.
+// Returns INVALID_ARGUMENT, with the input's name and the row, for a length that is negative or
+// exceeds the width of `list`, which may be null. Graphs allocate memory by these lengths.
 absl::Status CheckLengths(const Input& input, const Input* list) {
   const bool has_width = list != nullptr && list->dims().size() > 1;
   const int64_t most = has_width ? list->dims()[1] : std::numeric_limits<int64_t>::max();

@@ -119,7 +119,7 @@ class ListColumns {
   // Whether this input holds the lengths of a list.
   bool IsLengths(size_t input) const { return !lengths_.empty() && is_lengths_[input]; }
 
-  // Positions of the lengths of lists whose longest one in a run affects the results.
+  // Positions of the length inputs whose maximum in a run affects the results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
  private:
@@ -142,10 +142,10 @@ struct ReceivedRequest {
   bool has_setting = false;           // an input is a scalar
   bool has_unknown = false;           // an input is not in the signature
   bool may_lack_candidates = false;   // some input has no rows or was left out
-  // The inputs sent with one row: their number, and the bytes of their values.
+  // The number of inputs sent with one row, and the bytes of their values.
   int64_t sent_once = 0;
   int64_t bytes_sent_once = 0;
-  // Bytes of input tensors, and of their strings alone: sent with one row (_once), and others.
+  // Bytes of input tensors, and of their strings alone, apart for inputs sent with one row (_once).
   double bytes_once = 0, bytes = 0;
   double text_bytes_once = 0, text_bytes = 0;
 
@@ -184,8 +184,8 @@ class Signature {
 
   const SignatureInputs& inputs() const { return inputs_; }
 
-  // For a signature whose one-row inputs are repeated only if a trial shows the need
-  // (OneRowInputs::kByTrial): its inputs, all to be passed as sent. Null for other signatures.
+  // The inputs, all to be passed as sent, of a signature whose one-row inputs are repeated only if
+  // a trial shows the need (OneRowInputs::kByTrial). Null for other signatures.
   const SignatureInputs* as_sent() const { return as_sent_.has_value() ? &*as_sent_ : nullptr; }
 
   const std::vector<std::string>& output_aliases() const { return output_aliases_; }  // sorted
@@ -199,7 +199,7 @@ class Signature {
     bool takes_rows = false;
     bool takes_rows_or_settings = false;  // a setting is a scalar
     bool takes_rows_or_one_row = false;
-    // Whether requests never share runs: because an input row_to_<domain> counts from its own
+    // Whether requests must not share runs, because an input row_to_<domain> counts from its own
     // request's first row, or because an output is not a dense tensor, so that the signature cannot
     // run.
     bool runs_alone = false;

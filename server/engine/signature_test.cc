@@ -93,7 +93,7 @@ TEST_F(SignatureRunTest, ANonDenseOutputCannotBeReturned) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"score\""));
 }
 
-TEST_F(SignatureRunTest, ANonDenseInputIsNamedAtLoad) {
+TEST_F(SignatureRunTest, CreateNamesTheNonDenseInput) {
   (*signature_.mutable_inputs())["user"].mutable_coo_sparse();
   const auto made = Signature::Create(signature_, session_.get(), Options());
   EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
@@ -101,7 +101,7 @@ TEST_F(SignatureRunTest, ANonDenseInputIsNamedAtLoad) {
               HasSubstr("input \"user\" as a sparse tensor (coo_sparse)"));
 }
 
-TEST_F(SignatureRunTest, AnInvalidListLengthIsRefusedByName) {
+TEST_F(SignatureRunTest, ErrorsNameTheInputWithAnInvalidLength) {
   for (const char* const name : {"list", "list/length"}) {
     (*signature_.mutable_inputs())[name] = Info(name);
   }
