@@ -11,7 +11,7 @@
 //
 // It keeps freed memory for ten seconds, like the other arenas. By default, jemalloc returns large
 // blocks immediately, so a graph with tensors of this size has page faults in every request. With
-// jemalloc's default threshold of 8 MiB, they took two thirds of DIN's time at 500 candidates.
+// the default threshold of 8 MiB, page faults took two thirds of DIN's time at 500 candidates.
 //
 // background_thread returns memory that was unused for ten seconds. Without it, a freed model would
 // stay in memory until a request happens to use its arena.

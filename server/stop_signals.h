@@ -25,8 +25,8 @@ bool StopWasAsked();
 // requests in flight.
 void EndAtNext(const sigset_t& signals);
 
-// Ends the process a moment after `deadline` unless it has ended by itself: with exit code 1 and a
-// line in the log that names what still runs. Needed because a running model cannot be stopped.
+// Ends the process with exit code 1 a moment after `deadline` unless it has ended by itself, and
+// logs what still runs. Needed because a running model cannot be stopped.
 void EndShortlyAfter(std::chrono::steady_clock::time_point deadline, const char* (*running)());
 
 }  // namespace colcast

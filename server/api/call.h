@@ -29,7 +29,7 @@ struct Origin {
   const char* api = "";         // for the metrics, for example "Predict"
   const char* entrypoint = "";  // for the metrics: "GRPC" or "REST"
   scheduling::Clock::time_point deadline = scheduling::Clock::time_point::max();
-  // Whether the server set the deadline, which then excludes the time of reading a long body.
+  // Whether the server set the deadline. If so, the time for reading a long body does not count.
   bool is_deadline_ours = false;
   // Clients take turns in the queue. This number identifies the client: scheduling::ClientOf() of
   // the caller's name or, without a name, a number for the connection or host.
@@ -40,8 +40,7 @@ struct Origin {
 class Call;
 class PredictCall;
 
-// A call's transport and the format of its bytes: decodes the request, encodes and sends the
-// answer.
+// A call's transport and wire format. Decodes the request; encodes and sends the answer.
 class Codec {
  public:
   explicit Codec(Origin origin) : origin_(std::move(origin)) {}
@@ -68,8 +67,7 @@ class Codec {
   // is longer, sets *inflates_too_far.
   virtual Status ReadBody(Call* call, size_t max_bytes, bool* inflates_too_far) = 0;
 
-  // Reads the request and makes `call` find its servable, unless that is already done. Called on a
-  // worker.
+  // Reads the request and calls FindServable(), unless both have been done. Called on a worker.
   virtual Status Read(Call* call) = 0;
 
   // For an answered call: sets the request and response as TensorFlow Serving's gRPC messages,
@@ -100,7 +98,7 @@ class ExamplesCodec : public Codec {
   virtual Status Write(const tensorflow::serving::MultiInferenceResponse& response) = 0;
 };
 
-// Owns itself until it is answered: Answer(), and therefore Run() and Drop(), destroys it.
+// Owns itself until it is answered: Answer() destroys it, and so do Run() and Drop().
 class Call : public scheduling::Job {
  public:
   scheduling::Clock::time_point deadline() const final { return codec_.origin().deadline; }

@@ -29,7 +29,7 @@ struct Sent {
   std::string answer;
 };
 
-// A transport that keeps the answer. `Base` is a class of codecs.
+// A transport that keeps the answer. `Base` is a codec class.
 template <typename Base>
 class FakeTransport : public Base {
  public:
@@ -243,7 +243,7 @@ TEST_F(CallTest, ExamplesRunAndTheirRowsAreCounted) {
 constexpr size_t kMaxBytes = 256 << 20;
 constexpr size_t kMostForWorkers = 512 << 10;
 
-// For each read, the pool that did it and the limit in bytes.
+// The pool of each read or run, and the read's limit in bytes (0 for a run).
 using Reads = std::vector<std::pair<std::string, size_t>>;
 
 std::string ThisPool() {
@@ -288,7 +288,7 @@ class FakeCall final : public Call {
   Reads& reads_;
 };
 
-// What happened to a body of a given size.
+// Reads a body of the given sizes, and records who read it and how the call ended.
 struct Outcome {
   Outcome(size_t bytes, size_t inflated_bytes) {
     metrics::Metrics metrics;

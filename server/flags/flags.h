@@ -1,6 +1,6 @@
 // Parses the command line. Flags that tensorflow_model_server also has keep its names. Each flag is
-// a row in a *_flags.cc file, which also validates the values and fills in the Options structs, or
-// in flags.cc if it has no effect here.
+// a row in flags.cc if it has no effect here, and otherwise in a *_flags.cc file, which also
+// validates the values and fills in the Options structs.
 #ifndef COLCAST_SERVER_FLAGS_FLAGS_H_
 #define COLCAST_SERVER_FLAGS_FLAGS_H_
 
@@ -23,7 +23,7 @@
 
 namespace colcast {
 
-// Options for loading each version in a separate process first: some crash or hang TensorFlow.
+// Options for first loading each version in a separate process, as some crash or hang TensorFlow.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};

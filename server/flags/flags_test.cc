@@ -80,7 +80,7 @@ TEST(FlagsTest, ErrorsNameTheFlagWithTheInvalidValue) {
   for (const auto& one : kCases) EXPECT_THAT(Error({one.flag}), HasSubstr(one.message));
 }
 
-TEST(FlagsTest, WithoutFlagsARequestRunsOnItsWorkersThread) {
+TEST(FlagsTest, ARequestRunsOnItsWorkersThreadByDefault) {
   const ServerOptions options = Parsed({});
   EXPECT_EQ(options.engine.intra_op_parallelism, 1);
   EXPECT_EQ(options.engine.inter_op_parallelism, 0);
@@ -118,7 +118,7 @@ TEST(FlagsTest, ErrorsNameTheMalformedFileAndItsFlag) {
   }
 }
 
-TEST(FlagsTest, PrometheusHasAPathOnceItIsEnabled) {
+TEST(FlagsTest, ThePrometheusPageHasAPathIfItIsEnabled) {
   const struct {
     const char* config;
     const char* path;
@@ -177,7 +177,7 @@ TEST(FlagsTest, ChannelArgumentsHaveGrpcsNames) {
   EXPECT_THAT(options.warnings, ElementsAre("--grpc_channel_arguments: grpc.b=x=y has no effect"));
 }
 
-TEST(FlagsTest, ModelsAreGivenByFlagsOrInAFile) {
+TEST(FlagsTest, ModelsComeFromFlagsOrAFile) {
   const ServerOptions one = Parsed({"--model_name=m"});
   ASSERT_EQ(one.models.models.size(), 1u);
   EXPECT_EQ(one.models.models[0].name, "m");

@@ -163,7 +163,7 @@ TEST_F(CommandLineTest, ArgumentsOtherThanFlagsAreRefused) {
   EXPECT_EQ(Parse({"--", "--port=1"}), "unexpected argument \"--port=1\"");
 }
 
-TEST_F(CommandLineTest, AFileHasAFlagPerLine) {
+TEST_F(CommandLineTest, AFlagFileHasOneFlagPerLine) {
   const std::string path = WriteFile("# ours\n\n  --port=7\n--enable_batching\n--model_name=a b\n");
   EXPECT_EQ(Parse({"--flagfile=" + path, "--model_name=last"}), "");
   EXPECT_EQ(port_, 7);

@@ -22,8 +22,8 @@ struct Batching {
 struct BatchingOptions {
   // --join_waiting_requests: joins waiting requests that may run together. Used if batching is off.
   bool join_waiting_requests = true;
-  // Limits the estimated time of a joined run while batching is off: to this or to four times the
-  // time of its first request alone, whichever is longer.
+  // While batching is off, the estimated time of a joined run must not exceed this or four times
+  // its first request's own time, whichever is longer.
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   std::optional<Batching> batching;  // --enable_batching
   bool per_model = false;            // --enable_per_model_batching_parameters

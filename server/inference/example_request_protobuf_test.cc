@@ -109,7 +109,7 @@ bool ToProto(const ExampleInput& input, std::vector<Example>* examples, Example*
   return context->ParseFromString(input.context);
 }
 
-// Whether protobuf parses what server/wire does not: the examples and all fields but the input.
+// Whether protobuf parses what server/wire leaves to it: the examples and all fields but the input.
 bool Parses(const ExampleRequest& request) {
   std::vector<Example> examples;
   Example context;
@@ -137,8 +137,8 @@ void ExpectSameContents(const ExampleRequest& decoded, const ClassificationReque
   EXPECT_EQ(Canonical(rest), Canonical(without_input));
 }
 
-// Whether the input switches from one list to the other. Protobuf also checks the list that it then
-// drops; server/wire does not.
+// Whether the input has both kinds of example list. Protobuf then drops the first list but still
+// checks it; server/wire does not.
 bool HasBothLists(const Bytes& message) {
   std::set<uint32_t> tags;
   Reader reader(message);

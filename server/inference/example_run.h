@@ -48,7 +48,7 @@ Status RunExamples(const Servable& servable, const Signature* first,
                    tensorflow::serving::MultiInferenceResponse* response,
                    metrics::CallRecord* record);
 
-// Admits one call on a worker to the memory and workers that it shares with Predict. Holds its
+// Reserves, for one call on a worker, memory and workers that are shared with Predict. Holds the
 // reservations until destroyed.
 class RunGate {
  public:
@@ -73,7 +73,7 @@ class RunGate {
   int64_t rows_ = 0;
   int64_t input_bytes_ = 0;
   bool must_wait_ = false;
-  // Set only for a single signature: a run of several does not show the cost of each.
+  // Set only for a single signature, because a run of several does not show the cost of each.
   std::optional<MeasuredRun> run_;
 };
 

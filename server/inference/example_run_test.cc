@@ -114,7 +114,7 @@ class ExampleRunTest : public testing::Test {
     return Run(request);
   }
 
-  // Runs the request as callers do, which first look up the signature of the first task.
+  // Looks up the first task's signature, as callers do, and runs the request.
   Status Run(const MultiInferenceRequest& request) {
     const Signature* const first = servable_->Find(ModelSpecOf(request).signature_name());
     return RunExamples(*servable_, first, request, input_, options_, &results_, &record_);
@@ -181,7 +181,7 @@ TEST_F(ExampleRunTest, RegressReturnsAValuePerExample) {
   }
 }
 
-TEST_F(ExampleRunTest, TheContextPrecedesEachExample) {
+TEST_F(ExampleRunTest, TheContextIsPrependedToEachExample) {
   input_.context = "\x12\x01\x43";  // an unknown field
   ASSERT_TRUE(DoRegress("regress").ok());
   EXPECT_THAT(model_->asked, ElementsAre("regress: outputs < \x12\x01\x43X \x12\x01\x43Y"));
@@ -193,7 +193,7 @@ TEST_F(ExampleRunTest, TheContextPrecedesEachExample) {
   EXPECT_THAT(status.message, HasSubstr("max_expanded_bytes"));
 }
 
-TEST_F(ExampleRunTest, ErrorsDescribeUnfitSignatures) {
+TEST_F(ExampleRunTest, ErrorsDescribeUnsuitableSignatures) {
   const struct {
     Status status;
     const char* words;

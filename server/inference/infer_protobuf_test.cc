@@ -82,7 +82,7 @@ TEST(DecodeInferRequestTest, AVersionThatIsNotANumberIsALabel) {
   });
 }
 
-TEST(DecodeInferRequestTest, RefusalsNameInputAndCause) {
+TEST(DecodeInferRequestTest, ErrorsNameTheInputAndTheCause) {
   const auto with = [](const std::string& text, std::vector<std::string> raw) {
     ModelInferRequest request = Parsed(text);
     for (std::string& contents : raw) request.add_raw_input_contents(std::move(contents));

@@ -20,7 +20,7 @@
 
 namespace colcast::inference {
 
-// A model's item tables, and the features that one version of it reads.
+// A model's item tables, and the features that one of its versions reads.
 struct ItemSources {
   std::vector<items::ItemTableSource*> tables;  // must outlive ItemLookup and all requests
   items::ModelFeatures features;

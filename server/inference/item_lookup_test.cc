@@ -190,7 +190,7 @@ TEST_F(ItemLookupTest, AKeyIsAnInputOnlyOfSignaturesThatReadTheTable) {
   EXPECT_EQ(other.inputs().size(), 1);
 }
 
-TEST_F(ItemLookupTest, RefusesUnknownKeysByName) {
+TEST_F(ItemLookupTest, TheErrorListsUnknownKeys) {
   AddKeys({10, 5, 20, 7});
   const Status status = Fill();
   EXPECT_EQ(status.code, StatusCode::kInvalidArgument);
@@ -219,7 +219,7 @@ TEST_F(ItemLookupTest, RefusesKeysOfAWrongDtypeRankOrCount) {
   EXPECT_THAT(Fill().message, HasSubstr("0 keys were sent for 1048576 rows"));
 }
 
-TEST_F(ItemLookupTest, AnUnfitTableLeavesThePreviousOneInUse) {
+TEST_F(ItemLookupTest, AnUnusableTableLeavesThePreviousOneInUse) {
   lookup();
   PublishUnusable();
   EXPECT_EQ(source_->stats().version, 2);
@@ -244,7 +244,7 @@ TEST_F(ItemLookupTest, FindsTheNewestTableAtAReusedAddress) {
   EXPECT_TRUE(Fill().ok());
 }
 
-TEST_F(ItemLookupTest, WithoutATableARequestByKeyIsRefused) {
+TEST_F(ItemLookupTest, ARequestWithKeysIsRefusedWithoutATable) {
   fs::remove_all(base_);
   fs::create_directories(base_);
   AddKeys({10});

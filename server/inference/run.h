@@ -133,7 +133,7 @@ class BusyTime {
   const scheduling::Clock::duration start_ = Now();
 };
 
-// Measures a run and, unless it is cold, records the results in its class `of`, which may be null.
+// Measures a run and, unless it is cold, records the results in the request class `of`, if any.
 class MeasuredRun {
  public:
   explicit MeasuredRun(scheduling::RequestClass* of)
@@ -171,8 +171,8 @@ struct RequestOfRows {
   int64_t rows;
 };
 
-// The bytes of padding in the inputs if these requests to one signature run together: lists are
-// padded to the longest. Trusts the sizes that the requests declare.
+// Returns how many bytes of padding the inputs contain if these requests to one signature run
+// together, which pads lists to the longest one. Trusts the sizes that the requests declare.
 int64_t PaddingBytes(const std::vector<RequestOfRows>& requests);
 
 }  // namespace colcast::inference

@@ -84,7 +84,7 @@ double BytesOfColumn(const Column& column, int64_t rows) {
   return IsRepeated(column) ? bytes * static_cast<double>(rows) : bytes;
 }
 
-// The input that takes the most memory: `input "x" of shape [1,1000]`; empty if there is none.
+// Names the input that takes the most memory: `input "x" of shape [1,1000]`. Empty without inputs.
 std::string LargestInput(const DecodedRequest& request, int64_t rows) {
   const Span<Column> columns = request.columns();
   const Column* const largest =

@@ -448,7 +448,7 @@ TEST_F(PredictRunTest, CostsAreLearnedFromSlices) {
   EXPECT_GE(Class().cost().Of(1000), milliseconds(900));
 }
 
-TEST_F(PredictRunTest, LargeRowsAreSplitIntoSmallerSlices) {
+TEST_F(PredictRunTest, ARequestWithLargeRowsIsSplit) {
   Learn(std::chrono::microseconds(1));
   model_->time_per_row = std::chrono::microseconds(1);
   RunOnTwoIdleWorkers(200);

@@ -106,7 +106,7 @@ class Servable {
   mutable std::array<std::atomic<int64_t>, kNumStatusCodes> answered_{};
 };
 
-// The number of a signature in engine::Model::Plan(); -1 for null.
+// The number that stands for a signature in engine::Model::Plan(); -1 for null.
 inline int NumberOf(const Signature* signature) {
   return signature == nullptr ? -1 : signature->number;
 }

@@ -131,7 +131,7 @@ TEST_F(LoaderTest, AVersionTooLargeForMemoryIsNotLoaded) {
   EXPECT_THAT(engine_.loaded, ElementsAre());
 }
 
-TEST_F(LoaderTest, AFifoAmongTheFilesIsRefusedByName) {
+TEST_F(LoaderTest, TheErrorNamesAFifoAmongTheFiles) {
   const fs::path fifo = directory_ / "variables" / "variables.index";
   fs::create_directory(fifo.parent_path());
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
@@ -224,7 +224,7 @@ TEST(MemoryBudgetTest, RefusesModelsThatDoNotFitAndNamesTheSizes) {
   EXPECT_TRUE(budget.Reserve({200 * kMiB}, &reservation).ok());
 }
 
-TEST(MemoryBudgetTest, LoadsInProgressCount) {
+TEST(MemoryBudgetTest, LoadsInProgressUseTheBudget) {
   MemoryBudget budget(0, [] { return 300 * kMiB; });
   {
     MemoryBudget::Reservation first;

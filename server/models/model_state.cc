@@ -11,7 +11,7 @@
 namespace colcast::models {
 namespace {
 
-// The most ended versions, no longer aspired, that stay in the status.
+// The status keeps at most this many ended versions that are no longer aspired.
 constexpr size_t kMaxEnded = 20;
 
 bool IsPending(const Version& version) {
@@ -31,7 +31,7 @@ bool LiesUnder(const std::filesystem::path& base_path, const std::filesystem::pa
   return (base_path / "").parent_path() == path.parent_path();
 }
 
-// Whether the version's first attempt since it became aspired is pending or in progress.
+// Whether the first attempt to load the version since it became aspired is pending or in progress.
 bool AwaitsFirstAttempt(const Version& version) {
   if (version.phase == Phase::kUnloading) return version.aspired;
   return version.aspired && version.attempts <= 1 && version.error.ok() && IsPending(version);

@@ -110,7 +110,7 @@ class ModelState {
   // Whether a version is ready, or the first attempts to load the aspired ones have all ended.
   bool settled() const;
   bool available() const;  // whether a version is ready
-  // Like settled() and available(), but counting ready versions only under the current base path.
+  // Like settled() and available(), but count ready versions only under the current base path.
   // Versions under a previous base path keep serving until a version under the current one is
   // ready.
   bool settled_at_base_path() const;

@@ -195,7 +195,7 @@ TEST_F(ModelStateTest, AVersionNoLongerAspiredIsUnloadedOnceItHasLoaded) {
   EXPECT_THAT(ToUnload(), ElementsAre(1));
 }
 
-TEST_F(ModelStateTest, TheSameNumberUnderTwoBasePathsIsTwoVersions) {
+TEST_F(ModelStateTest, VersionsWithTheSameNumberUnderTwoBasePathsAreDistinct) {
   state_.SetAspiredVersions(OnDisk({1}));
   Load(1);
   state_.SetAspiredVersions({{1, "/elsewhere/1"}});

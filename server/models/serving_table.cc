@@ -25,7 +25,7 @@ Status CheckLabel(const std::string& label, int64_t version, const ModelConfig& 
                             "labels that are new)");
 }
 
-// Why a label names no serving version; empty if it names one.
+// Says why `label` names no serving version; empty if it names one.
 std::string WhyMissing(const std::string& label, const ModelState* model) {
   if (model == nullptr || model->leaving()) return "the model is not configured";
   const auto found = model->config().labels.find(label);

@@ -50,7 +50,7 @@ struct ServingModel {
 using ServingModels = std::unordered_map<std::string, ServingModel>;
 
 // The error for unknown models while the server loads its first ones. It is UNAVAILABLE because
-// clients treat NOT_FOUND as final: TensorFlow Serving opens its port only after these loads.
+// clients treat NOT_FOUND as final, as TensorFlow Serving opens its port only after these loads.
 Status FirstModelsLoad();
 
 class ServingTable {

@@ -36,7 +36,7 @@ struct BasePathListing {
 // byte order counts. Links are followed.
 BasePathListing ListVersions(const std::string& base_path);
 
-// Which versions on disk a model should serve:
+// Which versions on disk a model should serve, as configured by
 // tensorflow.serving.FileSystemStoragePathSourceConfig.ServableVersionPolicy.
 struct VersionPolicy {
   enum class Kind { kLatest, kAll, kSpecific };

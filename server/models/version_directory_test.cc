@@ -121,13 +121,13 @@ std::vector<int64_t> Selected(const VersionPolicy& policy) {
   return versions;
 }
 
-TEST(VersionPolicyTest, LatestSelectsTheHighestVersions) {
+TEST(VersionPolicyTest, ALatestPolicySelectsTheHighestVersions) {
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 1, {}}), ElementsAre(9));
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 2, {}}), ElementsAre(4, 9));
   EXPECT_THAT(Selected({VersionPolicy::Kind::kLatest, 7, {}}), ElementsAre(1, 4, 9));
 }
 
-TEST(VersionPolicyTest, SpecificSelectsTheVersionsOnDisk) {
+TEST(VersionPolicyTest, ASpecificPolicySelectsItsVersionsOnDisk) {
   const VersionPolicy policy{VersionPolicy::Kind::kSpecific, 1, {1, 5, 9}};
   EXPECT_THAT(Selected(policy), ElementsAre(1, 9));
   EXPECT_THAT(MissingVersions(policy, kOnDisk), ElementsAre(5));

@@ -12,7 +12,7 @@
 
 namespace colcast::models {
 
-// Warnings about versions that are ignored in or missing from `listing`, of `model`'s base path.
+// Warnings about versions ignored in or missing from `listing`, which lists `model`'s base path.
 // `serving` are the versions that serve.
 std::vector<std::string> VersionWarnings(const ModelConfig& model, const BasePathListing& listing,
                                          const std::vector<int64_t>& serving);

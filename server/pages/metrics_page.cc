@@ -228,7 +228,7 @@ void WriteQueue(const scheduling::WorkerPool& workers, TextWriter* writer) {
         "Requests answered with an error before they ran.", dropped, writer);
 }
 
-// TensorFlow Serving's counter. The status code tells whether a record was written or dropped.
+// Writes TensorFlow Serving's counter, whose status code tells if a record was written or dropped.
 void WriteRequestLogs(const request_log::RequestLogs& logs, TextWriter* writer) {
   std::vector<Labelled<int64_t>> rows;
   for (const request_log::LogCounts& counts : logs.Counts()) {

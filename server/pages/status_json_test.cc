@@ -73,7 +73,7 @@ TEST(ModelsSectionTest, EachVersionHasItsStateAndError) {
   }
 }
 
-TEST(ModelsSectionTest, LabelsAndPathsAreUnchanged) {
+TEST(ModelsSectionTest, LabelsAndPathsArePreserved) {
   VersionSnapshot version = Version(int64_t{9007199254740993}, VersionState::kAvailable);
   version.labels = {"<b>", "\"canary\""};
   const rapidjson::Document json = Models({version});

@@ -31,7 +31,7 @@ TEST_F(TextProtoTest, ReadsFields) {
   EXPECT_TRUE(config.client_verify());
 }
 
-TEST_F(TextProtoTest, NamesFileMessageLineAndColumn) {
+TEST_F(TextProtoTest, ErrorsNameFileMessageLineAndColumn) {
   Write("server_key: 'a'\nserver_kay: 'b'\n");
   SSLConfig config;
   const Status status = ReadTextProto(path_, &config);

@@ -41,7 +41,7 @@ Status GrpcServer::Start(const Options& options, const Backend& backend, net::Po
 
 namespace {
 
-// Removes the socket that a server left at `path`.
+// Removes the socket that an earlier server left at `path`.
 Status RemoveSocket(const std::string& path) {
   constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
   if (path.size() > kMost) {

@@ -1,4 +1,4 @@
-// The gRPC endpoint: its services, on a port and on a unix socket.
+// The gRPC endpoint, which serves on a port and on a unix socket.
 #ifndef COLCAST_SERVER_RPC_GRPC_SERVER_H_
 #define COLCAST_SERVER_RPC_GRPC_SERVER_H_
 
@@ -47,8 +47,8 @@ class GrpcServer {
   void SetServing(bool serving);
 
   // Accepts no more requests, ends streams, and returns when the requests in flight have been
-  // answered. Cancels and logs calls unfinished at `deadline`, such as one whose message does not
-  // arrive, but still waits for requests that a worker runs.
+  // answered. Cancels and logs calls unfinished at `deadline`, for example calls whose messages do
+  // not arrive, but still waits for requests that are running on a worker.
   void Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:

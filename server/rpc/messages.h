@@ -22,8 +22,8 @@ using http2::Message;
 using http2::Method;
 using http2::Methods;
 
-// Protobuf requests are parsed on the receiving thread while others wait, so their limit is gRPC's
-// default.
+// Protobuf requests are parsed on the receiving thread while other calls wait, so their limit is
+// low: gRPC's default.
 inline constexpr size_t kMaxMessageBytes = 4 << 20;
 
 // Returns INVALID_ARGUMENT if `bytes` are not a `Proto`, and RESOURCE_EXHAUSTED for more than

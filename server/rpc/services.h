@@ -1,4 +1,4 @@
-// The gRPC services: models and health.
+// The gRPC methods that do not run a model: metadata, model management and health.
 #ifndef COLCAST_SERVER_RPC_SERVICES_H_
 #define COLCAST_SERVER_RPC_SERVICES_H_
 
@@ -52,13 +52,13 @@ struct Reloads {
 // `models` must outlive the methods.
 http2::Methods ModelMethods(models::ModelManager* models, Reloads reloads);
 
-// grpc.health.v1.Health: tells single checks and watches whether the server serves.
+// grpc.health.v1.Health: tells clients, once or continuously, whether the server serves.
 
 inline constexpr char kHealthService[] = "grpc.health.v1.Health";
 
 class HealthService {
  public:
-  // Answers for `services`, where "" is the whole server: NOT_SERVING until SetServing().
+  // Answers for `services`, where "" is the whole server, with NOT_SERVING until SetServing().
   explicit HealthService(std::vector<std::string> services) : services_(std::move(services)) {}
 
   // Applies to all services. May be called on any thread.

@@ -206,7 +206,7 @@ constexpr ExamplesMessages kExamplesMessages[] = {
      }},
 };
 
-constexpr char kPredict[] = "Predict";  // the API whose messages are logged as they are
+constexpr char kPredict[] = "Predict";  // the API whose messages are logged unchanged
 
 // Larger messages are not decoded until a worker dequeues them.
 constexpr size_t kMaxDescribedBytes = 4 << 20;

@@ -80,7 +80,8 @@ class SpareRequests {
     room.reserve(kMaxSpare);  // so that returning a request never allocates
     return room;
   }();
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // sum of their most_bytes, at most kMaxSpareBytes
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) =
+      0;  // sum of the spares' most_bytes, at most kMaxSpareBytes
 };
 
 }  // namespace colcast::rpc

@@ -52,7 +52,7 @@ Status Answer::StatusOf(uint32_t http2_error) const {
       return Error(is_refused ? StatusCode::kUnavailable : StatusCode::kInternal,
                    "the stream ended with HTTP/2 error ", nghttp2_http2_strerror(http2_error));
     }
-    // The codes of an overloaded proxy.
+    // An overloaded proxy answers with one of these codes.
     const bool is_busy = http_status_ == 429 || (http_status_ >= 502 && http_status_ <= 504);
     return Error(is_busy ? StatusCode::kUnavailable : StatusCode::kUnknown, "HTTP status ",
                  http_status_, " and content type \"", content_type_, "\", without a grpc-status");
@@ -127,7 +127,7 @@ std::shared_ptr<Connection> Connection::Start(const Options& options, const addr
   auto started = std::make_shared<Connection>(options, fd, poller, std::move(ended));
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  const int silence = 10'000;  // milliseconds after which a peer that is silent counts as gone
+  const int silence = 10'000;  // milliseconds after which a silent peer is considered gone
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof(silence));
   const bool fails = connect(fd, address.ai_addr, address.ai_addrlen) != 0 && errno != EINPROGRESS;
   const int error = errno;

@@ -2,10 +2,10 @@
 // is closed, sends all calls, and writes the outcome. Numbers are 64-bit little-endian; a text
 // follows its size.
 //
-// Job: the texts `target` and `method` and those of Tls; the numbers `connections`, `timeout` and
-// `keep_every`; the number of requests, and each as a text; the number of calls, and `due` and
-// `request` of each. Outcome: `seconds`; the SentCalls; the number of kept answers, and the call
-// and text of each; `first_error`, without a size.
+// Job: the texts `target`, `method` and Tls's members; the numbers `connections`, `timeout` and
+// `keep_every`; the number of requests, and each as a text; the number of calls, and each call's
+// `due` and `request`. Outcome: `seconds`; the SentCalls; the number of kept answers, and each
+// answer's call and text; `first_error`, without a size.
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>

@@ -39,10 +39,10 @@ struct Job {
 
 struct Options {
   std::string target;                      // HOST:PORT
-  std::vector<const addrinfo*> addresses;  // of the target; connections use them in turn
+  std::vector<const addrinfo*> addresses;  // the target's; connections use them in turn
   std::string method;                      // "/package.Service/Method"
   uint64_t connections = 0;
-  std::chrono::milliseconds timeout{};  // of a call, measured from its sending
+  std::chrono::milliseconds timeout{};  // per call, starting when it is sent
   uint64_t keep_every = 0;              // keeps the answer of every Nth call; 0 keeps none
   SSL_CTX* tls = nullptr;               // null for no encryption
 };
@@ -126,7 +126,7 @@ class Connection final : public net::Pollable {
   bool is_connected_ = false;
   bool is_going_away_ = false;     // no more calls can be sent
   Status error_;                   // why the connection was closed
-  std::map<int32_t, Call> calls_;  // by stream: in the order of sending
+  std::map<int32_t, Call> calls_;  // keyed by stream id, which ascends in sending order
 };
 
 class Sender {
@@ -134,8 +134,8 @@ class Sender {
   // Both arguments must outlive the sender.
   Sender(const Options& options, const Job& job);
 
-  // Opens the connections, and waits a few seconds for a server that does not answer: its calls
-  // fail later.
+  // Opens the connections. Waits at most a few seconds for a server that does not answer; calls to
+  // it fail later.
   void Connect();
   // Sends all calls and waits until they end. Call only once.
   Outcome Run();
