@@ -75,8 +75,8 @@ absl::StatusOr<SignatureInputs::Limits> ReadLimits() {
   return limits;
 }
 
-// Whether the input is declared with this rank and dtype (DT_INVALID: any), and with a known number
-// of rows exactly if `fixed`.
+// Whether the input is declared with this rank and dtype (DT_INVALID: any). The number of rows must
+// be known if `fixed`, and unknown otherwise.
 bool IsDeclared(const tensorflow::SignatureDef& signature, const std::string& alias, int rank,
                 tensorflow::DataType dtype, bool fixed = false) {
   const auto found = signature.inputs().find(alias);

@@ -16,7 +16,7 @@
 namespace colcast {
 namespace {
 
-// The dtype and shape of an input: those sent or, if it is absent, those of its default.
+// The dtype and shape that were sent for an input or, if it is absent, those of its default.
 struct Effective {
   tensorflow::DataType dtype;
   absl::Span<const int64_t> dims;
@@ -47,7 +47,7 @@ bool IsTensorShape(absl::Span<const int64_t> dims) {
   return elements <= kMaxElements;
 }
 
-// `alone` is true for a signature's only input: its trailing dimensions of 1 do not matter.
+// `alone` is true for a signature's only input, whose trailing dimensions of 1 do not matter.
 bool Fits(const DeclaredInput& declared, const Effective& input, bool alone) {
   if (declared.dtype != tensorflow::DT_INVALID && declared.dtype != input.dtype) return false;
   if (!IsTensorShape(input.dims)) return false;
@@ -202,7 +202,7 @@ void PairLists(absl::Span<DeclaredInput> declared) {
 absl::Status PlanExpansion(absl::Span<const DeclaredInput> declared,
                            absl::Span<const ReceivedShape> received, ExpansionPlan* plan) {
   int64_t rows = -1;
-  int64_t fewest = std::numeric_limits<int64_t>::max();  // of the inputs that do not have 1 row
+  int64_t fewest = std::numeric_limits<int64_t>::max();  // among inputs that do not have 1 row
   plan->actions.resize(declared.size());
   for (size_t i = 0; i < declared.size(); ++i) {
     const Effective input = EffectiveOf(declared[i], received[i]);

@@ -52,8 +52,8 @@ struct DeclaredInput {
   bool has_default = false;
   Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
-  // For a list's values, the position of its lengths, and the reverse: both take their defaults
-  // only together. -1 for all other inputs. Set by PairLists().
+  // For a list's values, the position of its lengths, and vice versa, because they take their
+  // defaults only together; -1 for all other inputs. Set by PairLists().
   int list_partner = -1;
 
   // Rule 1.

@@ -137,7 +137,7 @@ TEST(SignatureInputsTest, AnInputWithoutADeclaredShapeTakesAnyShape) {
   EXPECT_TRUE(Prepared(signature).inputs()[2].unknown_rank);
 }
 
-TEST(SignatureInputsTest, ADefaultThatDoesNotDecodeIsNamed) {
+TEST(SignatureInputsTest, ErrorsNameADefaultThatDoesNotDecode) {
   SignatureDef signature = Ranking();
   (*signature.mutable_defaults())["price"].set_tensor_content("abc");
   const absl::Status status = SignatureInputs::Create(signature).status();

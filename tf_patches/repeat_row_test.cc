@@ -79,7 +79,7 @@ struct Refusal {
 
 class RepeatRowRefusesTest : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(RepeatRowRefusesTest, NamingBothShapes) {
+TEST_P(RepeatRowRefusesTest, ErrorsNameBothShapes) {
   const Refusal& refusal = GetParam();
   const Tensor row(tensorflow::DT_INT8, refusal.row);
   Tensor out;
@@ -121,7 +121,7 @@ TEST(RepeatFirstRowTest, CopiesRowZeroOverTheOthersInPlace) {
   EXPECT_THAT(Values<tstring>(tensor), ElementsAre("a", "b", "a", "b", "a", "b", "a", "b"));
 }
 
-TEST(RepeatFirstRowTest, LeavesScalarsEmptyTensorsAndOneRowAlone) {
+TEST(RepeatFirstRowTest, DoesNothingForScalarsEmptyTensorsAndSingleRows) {
   Tensor scalar = Of<int32_t>({}, {3});
   RepeatFirstRow(&scalar);
   EXPECT_EQ(scalar.scalar<int32_t>()(), 3);
@@ -230,7 +230,7 @@ void ExpectRefused(const TensorProto& proto, const TensorShape& target, const ch
   EXPECT_THAT(status.message(), AllOf(HasSubstr(culprit), HasSubstr(target.DebugString())));
 }
 
-TEST(TensorFromProtoTest, RefusesDimensionsNoTensorHas) {
+TEST(TensorFromProtoTest, RefusesDimensionsThatNoTensorHas) {
   const int64_t huge = int64_t{1} << 40;
   ExpectRefused(FloatProto({-1, 2}, {1, 2}), {3, 2}, "[-1,2]");
   ExpectRefused(FloatProto({huge, huge}, {1}), {3, 2}, "[1099511627776,1099511627776]");

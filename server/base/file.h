@@ -48,8 +48,8 @@ class File {
   // Reads exactly `size` bytes. Returns DATA_LOSS if there are fewer or the disk fails.
   Status ReadAt(size_t offset, size_t size, char* data) const;
 
-  // Returns FAILED_PRECONDITION if the file has more than `most` bytes, even if it has only grown
-  // to that size since Open().
+  // Returns FAILED_PRECONDITION if the file has more than `most` bytes, even if it grew beyond them
+  // only after Open().
   Status ReadAll(size_t most, std::string* content) const;
 
  private:

@@ -61,8 +61,8 @@ std::string Line(const char* severity, std::string_view message, const LogFields
   return line + "}\n";
 }
 
-// Returns the number of lines that could not be written: the reader is gone, or it is slow and
-// standard error does not block.
+// Returns the number of lines that could not be written because the reader is gone, or is slow
+// while standard error is nonblocking.
 int64_t WriteAll(std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = write(STDERR_FILENO, lines.data(), lines.size());

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-// Defined by jemalloc; null in tests, which use another allocator.
+// Defined by jemalloc; null in tests, which use a different allocator.
 extern "C" {
 int mallctl(const char* name, void* old, size_t* old_size, void* now, size_t now_size)
     __attribute__((weak));
@@ -39,7 +39,7 @@ std::vector<fs::path> ControlGroups(const std::string& root) {
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {
-    constexpr std::string_view kVersion2 = "0::";  // the line of version 2
+    constexpr std::string_view kVersion2 = "0::";  // begins the line of version 2
     if (line.compare(0, kVersion2.size(), kVersion2) != 0) continue;
     for (const fs::path& part : fs::path(line.substr(kVersion2.size())).relative_path()) {
       found.push_back(found.back() / part);

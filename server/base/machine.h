@@ -32,7 +32,7 @@ int64_t AvailableMemory(const std::string& root = "");
 // The machine's memory or, if less, the limit of its control groups.
 int64_t MemoryLimit(const std::string& root = "");
 
-// Like AvailableMemory(), but counts memory in use as available, except for address space.
+// MemoryLimit() or, if less, the remaining address space (ulimit -v).
 int64_t TotalMemory(const std::string& root = "");
 
 // The process's resident memory that is not backed by files; 0 if unknown.

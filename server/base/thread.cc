@@ -25,8 +25,8 @@ std::chrono::nanoseconds CpuTimeOfThisThread() {
 namespace {
 
 // The longest time that a ready thread has to wait for this one. From Linux 6.6 on, a running
-// thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less, which is
-// possible from 6.12 on. Before 6.6, a nice thread gave way immediately.
+// thread keeps its core for about 3 ms, whatever its nice value, unless it asks for less, as
+// threads can from 6.12 on. Before 6.6, a nice thread gave way immediately.
 constexpr int kSliceNanoseconds = 100'000;
 
 // From linux/ioprio.h: the default class and its lowest level.

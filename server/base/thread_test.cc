@@ -76,7 +76,7 @@ TEST(ThreadTest, AnExceptionIsLoggedAndTheBodyRunsAgain) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("poll: stale file handle"));
 }
 
-// Starts threads until that fails. It may succeed a few times despite the limit on address space,
+// Starts threads until one cannot start. A few may start despite the limit on address space,
 // because the stacks of ended threads are reused.
 Status StartThreads(const std::function<Status()>& start) {
   const rlimit none{1, 1};

@@ -46,8 +46,8 @@ class ClientSocket {
   std::unique_ptr<net::Socket> other_;
 };
 
-// Plays the input, a sequence of steps: an action, a number of bytes, and these bytes. Each step
-// sends its bytes, then performs its action. The client hangs up at the end of the input.
+// Plays the input, a sequence of steps: an action, the number of bytes divided by 8, and the bytes.
+// Each step sends its bytes, then performs its action. The client hangs up at the end of the input.
 template <typename Client>
 void Play(std::string_view input, Client* client) {
   while (input.size() > 2) {

@@ -132,8 +132,8 @@ std::optional<std::vector<Elements>> Read(const ModelInferRequest& request) {
 }
 
 // Whether server/wire may refuse a request that Read() accepts, because of a parameter, or because
-// it has both typed and raw contents. An approximation: the parsed message does not show empty
-// typed contents, or a parameter's values that a later one overrides.
+// it has both typed and raw contents. This is approximate: the parsed message shows neither
+// empty typed contents nor parameter values that later ones override.
 bool MayBeRefused(const ModelInferRequest& request) {
   bool may = HasRefusedParameter(request);
   for (const auto& [name, value] : request.parameters()) may = may || name == kSignatureParameter;

@@ -31,8 +31,8 @@ void ForEachRow(const Rows& rows, size_t feature, Places places, Visit&& visit) 
   }
 }
 
-// Prefetches the rows' values, so that cache misses overlap. `row_values` is the number of values
-// per row. Prefetches only the splits of lists.
+// Prefetches the rows' values or, for lists, only their splits, so that cache misses overlap.
+// `row_values` is the number of values per row.
 void PrefetchRows(const Rows& rows, size_t feature, int64_t row_values, Places places) {
   const DataType dtype = rows.table->features()[feature].feature.dtype;
   const size_t size = dtype == DT_STRING ? 0 : NumberSize(dtype);

@@ -182,7 +182,7 @@ TEST_F(ItemTablesTest, AFolderReplacedDuringALoadYieldsOneTableOrTheOther) {
   publisher.join();
 }
 
-TEST_F(ItemTablesTest, APipeInPlaceOfATableOrADeltaIsRefusedByName) {
+TEST_F(ItemTablesTest, ErrorsNameAPipeInPlaceOfATableOrDelta) {
   Write("1/table.safetensors", MakeTestTable({1}));
   source_.Poll();
   for (const std::string pipe : {"/1/delta-000001.safetensors", "/2/table.safetensors"}) {
@@ -204,7 +204,7 @@ TEST_F(ItemTablesTest, PollNowPollsAllTables) {
   while (tables.sources()[0]->stats().version != 1) std::this_thread::yield();
 }
 
-TEST_F(ItemTablesTest, ARemovedTableServesUntilThereIsAnother) {
+TEST_F(ItemTablesTest, ARemovedTableServesUntilANewOneIsLoaded) {
   Write("2/table.safetensors", MakeTestTable({2}));
   source_.Poll();
   fs::remove_all(base_ + "/2");
@@ -216,7 +216,7 @@ TEST_F(ItemTablesTest, ARemovedTableServesUntilThereIsAnother) {
   EXPECT_EQ(source_.stats().version, 1);
 }
 
-TEST_F(ItemTablesTest, ATableOfAnotherKeyIsRefusedBeforeItsDataIsRead) {
+TEST_F(ItemTablesTest, ATableWithADifferentKeyIsRefusedBeforeItsDataIsRead) {
   TestFile table = MakeTestTable({1});
   table.metadata["checksum"] = "0";  // wrong, but checked only once the data has been read
   table.metadata["key"] = "movie_id";
@@ -239,7 +239,7 @@ TEST_F(ItemTablesTest, AReadEndsWhenTheServerStops) {
   EXPECT_NE(source.table(), nullptr) << "the file was not at fault";
 }
 
-TEST_F(ItemTablesTest, FindsTheTablesOfAModel) {
+TEST_F(ItemTablesTest, FindsAModelsTables) {
   Write("1/table.safetensors", MakeTestTable({1}));
   ItemTableConfig other = ConfigOf(base_);
   other.model = "other";

@@ -52,7 +52,7 @@ std::string KeyText(std::string_view key, bool is_text);
 
 // The values of one feature for all rows.
 struct TableColumn {
-  // The start of each row's list, in steps of the feature's shape, then the end of the last one.
+  // The start of each row's list, in steps of the feature's shape, then the end of the last list.
   // Empty if the feature is not a list.
   Span<int64_t> splits;
   const uint8_t* numbers = nullptr;

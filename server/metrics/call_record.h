@@ -32,7 +32,7 @@ struct CallRecord {
   Duration queue_wait{};  // from receipt until dequeued; part of latency
   // Time of the model run, which other requests may share; part of latency.
   Duration runtime{};
-  Time run_start{};  // start of the first run; the epoch if it never ran
+  Time run_start{};  // start of the first run; the epoch if there was none
   size_t request_bytes = 0;
   size_t response_bytes = 0;
   engine::ExpansionStats expansion;
@@ -43,7 +43,7 @@ struct CallRecord {
   // Requests in the run if this request led it; 0 if another request did or there was no run.
   int64_t run_requests = 0;
   int64_t run_rows = 0;  // rows in the run that this request led
-  int slices = 0;        // 0 if it ran whole
+  int slices = 0;        // 0 if the request was not split
 };
 
 // A metric of calls, by model, signature, API and entry point. To add one, add a row to

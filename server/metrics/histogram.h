@@ -8,7 +8,7 @@
 namespace colcast::metrics {
 
 // The inclusive upper bounds of a histogram's buckets, ascending, with one unbounded bucket after
-// them. Observations are integers; `unit` of them equal one published unit.
+// them. Values are observed as integers and divided by `unit` to publish them.
 struct Buckets {
   // Bucket i contains values above published[i - 1] and up to published[i].
   std::vector<double> published;
@@ -24,7 +24,7 @@ const Buckets& ByteBuckets();
 // TensorFlow Serving's bounds for example counts: 1 to 16384, in factors of 2.
 const Buckets& RowBuckets();
 
-// A histogram at one moment. An empty one has no buckets, and any other can be added to it.
+// A copy of a histogram. An empty snapshot has no buckets; any snapshot can be added to it.
 struct HistogramSnapshot {
   const Buckets* buckets = nullptr;
   std::vector<int64_t> counts;  // buckets->bounds.size() + 1 counts, not cumulative

@@ -49,7 +49,7 @@ struct RequestLabels {
 struct RequestSeries {
   RequestLabels labels;
   std::array<int64_t, kNumStatusCodes> answered{};  // by status code
-  // Indexed like kCallMetrics: histograms of the metrics with buckets, counts of the others.
+  // Indexed like kCallMetrics; a metric with buckets has a histogram, any other a count.
   std::array<HistogramSnapshot, kNumCallMetrics> histograms;
   std::array<int64_t, kNumCallMetrics> counts{};
 };

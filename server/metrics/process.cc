@@ -1,4 +1,4 @@
-// The metrics of this process, as Linux counts its resources. Values missing from /proc are 0.
+// Writes metrics of this process's resources, read from /proc; a missing value becomes 0.
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

@@ -20,7 +20,7 @@ struct LoggingConfig {
   }
 };
 
-// Which paths a configuration may choose for its log files.
+// Where a configuration may put its log files.
 struct LogPlaces {
   std::string directory;  // absolute; files must be below it
   bool anywhere = false;  // without a directory: true allows any absolute path, false no path

@@ -81,7 +81,7 @@ TEST_F(LoggingConfigTest, RefusesPrefixesWithControlCharactersOrDotDot) {
   }
 }
 
-TEST_F(LoggingConfigTest, WithADirectoryPrefixesMustLieBelowIt) {
+TEST_F(LoggingConfigTest, PrefixesMustLieBelowTheLogDirectory) {
   for (const char* directory : {"/logs", "/logs/", "/x/../logs"}) {
     places_ = {directory, true};
     EXPECT_TRUE(CheckPrefix("/logs/a").ok());
@@ -99,7 +99,7 @@ TEST_F(LoggingConfigTest, WithADirectoryPrefixesMustLieBelowIt) {
   EXPECT_EQ(config_.filename_prefix, "/logs/a");
 }
 
-TEST_F(LoggingConfigTest, WithoutAnAllowedPlaceLoggingIsRefused) {
+TEST_F(LoggingConfigTest, LoggingIsRefusedIfNoPathIsAllowed) {
   places_ = {};
   const Status status = CheckPrefix("/logs/a");
   EXPECT_EQ(status.code, StatusCode::kFailedPrecondition);

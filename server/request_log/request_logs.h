@@ -1,4 +1,4 @@
-// Draws a sample of the requests and, on its own thread, writes them to consecutive TFRecord files.
+// Samples requests and, on its own thread, writes the sample to consecutive TFRecord files.
 #ifndef COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 #define COLCAST_SERVER_REQUEST_LOG_REQUEST_LOGS_H_
 
@@ -89,8 +89,8 @@ class RequestLogs {
   // Writes the waiting records.
   ~RequestLogs();
 
-  // Logs exactly these models, by name, from now on. Continues the files whose prefix is unchanged;
-  // models may share a prefix.
+  // From now on, logs exactly these models; the keys are their names. Continues the files whose
+  // prefix is unchanged. Models may share a prefix.
   void Configure(const std::map<std::string, LoggingConfig>& models);
 
   struct Model;  // one model's log

@@ -124,7 +124,7 @@ TEST_F(LogFileTest, ADeletedOrRenamedFileIsReplacedByANewOne) {
   EXPECT_THAT(Records("rotated"), ElementsAre(Strings{"two"}));
 }
 
-TEST_F(LogFileTest, AMissingFolderIsNamedAndTriedAgain) {
+TEST_F(LogFileTest, ErrorsNameAMissingFolderAndTheNextWriteTriesAgain) {
   LogFile log(folder_ / "later" / "log", 1000);
   const Status status = log.Write("lost");
   EXPECT_EQ(status.code, StatusCode::kUnavailable);

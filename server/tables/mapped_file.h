@@ -24,7 +24,7 @@ namespace colcast::tables {
 // previous handler.
 class BusErrorGuard {
  public:
-  // `failed` must outlive the guard. While kMost guards exist, a new one guards nothing.
+  // `failed` must outlive the guard. While kMost guards exist, a new guard has no effect.
   static constexpr size_t kMost = 4096;
   BusErrorGuard(const void* begin, size_t size, std::atomic<bool>* failed);
   ~BusErrorGuard();
@@ -52,7 +52,7 @@ class MappedFile {
   const std::string& path() const { return file_.path(); }
 
   // Returns DATA_LOSS permanently once the file's size has changed, the disk could not read a page,
-  // or SetFailed() was called; temporarily, from a change of its modification time until Accept().
+  // or SetFailed() was called. After a change of the modification time, does so until Accept().
   // Renaming another file over this one, or deleting it, does not affect the mapping.
   Status Check() const;
 
@@ -60,7 +60,7 @@ class MappedFile {
   void SetFailed() const { failed_ = true; }
   bool has_failed() const { return failed_; }
 
-  // The last change of the file's metadata that Check() has seen, a time in ns. The bytes may be
+  // When the file's metadata last changed, in ns, as the last Check() saw it. The bytes may be
   // unchanged, or a writer may have changed them and reset the modification time.
   int64_t changed() const { return changed_; }
   // Call if all bytes that a model uses were found correct after the change `changed`. Does nothing

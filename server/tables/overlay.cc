@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kBits = 64;
 
-// A new layer absorbs older layers that have at most this many times its number of rows.
+// A new layer absorbs an older layer that has at most this many times as many rows.
 constexpr size_t kMergeTimes = 2;
 
 uint64_t BitOf(int64_t id) { return uint64_t{1} << (id % kBits); }
@@ -66,7 +66,7 @@ std::shared_ptr<const Overlay::Layer> Overlay::MakeLayer(const Rows& rows) const
   made->slots.resize(size_t{1} << bits);
   made->ids.reserve(rows.size());
   // The distance from the table must be a whole number of rows, so one extra row leaves room to
-  // align the first one.
+  // align the first row.
   made->bytes.reset(new char[(rows.size() + 1) * row_bytes_]);
   const auto apart =
       reinterpret_cast<intptr_t>(made->bytes.get()) - reinterpret_cast<intptr_t>(table_);

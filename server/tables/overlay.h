@@ -55,7 +55,7 @@ class Overlay {
   int64_t sequence_ = 0;
   // Later layers override earlier ones, and are smaller.
   std::vector<std::shared_ptr<const Layer>> layers_;
-  // One bit per row of the table: set if this overlay or a later one that shares the bits has it.
+  // One bit per row of the table, set if the row is in this overlay or a later one with these bits.
   std::shared_ptr<std::vector<std::atomic<uint64_t>>> changed_;
 };
 

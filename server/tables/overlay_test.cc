@@ -52,7 +52,7 @@ TEST_F(OverlayTest, OnlyChangedRowsAreReadFromTheDelta) {
   EXPECT_EQ(one->sequence(), 1);
 }
 
-TEST_F(OverlayTest, ARowThatChangesRepeatedlyTakesMemoryOnce) {
+TEST_F(OverlayTest, ARowThatChangesRepeatedlyIsStoredOnce) {
   std::shared_ptr<const Overlay> last = With(empty_, {5, 6}, 1);
   const int64_t bytes = last->bytes();
   for (int64_t sequence = 2; sequence < 100; ++sequence) last = With(*last, {5, 6}, sequence);

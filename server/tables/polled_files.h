@@ -66,7 +66,8 @@ class PollThread {
   PollThread() = default;
   ~PollThread();
 
-  // Destroying a job stops its calls and waits for a running one. The poller must outlive the job.
+  // Destroying a job stops its calls and waits for one in progress. The poller must outlive the
+  // job.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
 
   // Calls `poll` every `wait`, until `*job` is destroyed. Returns RESOURCE_EXHAUSTED if the thread

@@ -51,8 +51,8 @@ class Safetensors {
   // `load` is called when the first tensor is requested, and reads the rest.
   Safetensors(std::string_view bytes, std::shared_ptr<const void> owner, const std::string& format,
               std::function<Status()> load = nullptr);
-  // The size of the length and the header of a file of `size` bytes, from its first kLengthBytes;
-  // kLengthBytes if the length is invalid.
+  // Reads the first kLengthBytes of a file of `size` bytes, and returns how long these and the
+  // header are; kLengthBytes if the length is invalid.
   static size_t HeaderBytes(std::string_view bytes, size_t size);
   static constexpr size_t kLengthBytes = sizeof(uint64_t);
 

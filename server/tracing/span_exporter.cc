@@ -127,8 +127,8 @@ namespace {
 using boost::asio::ip::tcp;
 using Addresses = tcp::resolver::results_type;
 
-// Nothing can end a lookup that hangs, so it runs on its own thread, which is abandoned after
-// `timeout`. While an abandoned lookup hangs, no other one starts.
+// A lookup that hangs cannot be cancelled, so it runs on its own thread, which is abandoned after
+// `timeout`. While an abandoned lookup hangs, no new lookup starts.
 Status Resolve(const Endpoint& endpoint, std::chrono::milliseconds timeout, Addresses* addresses) {
   struct Lookup {
     Addresses addresses;

@@ -1,5 +1,5 @@
-// Queues spans and sends them to a collector on its own thread. A slow or missing collector loses
-// spans but never delays a request.
+// Queues spans and sends them to a collector on its own thread. If the collector is slow
+// or missing, spans are lost, but requests are never delayed.
 #ifndef COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 #define COLCAST_SERVER_TRACING_SPAN_EXPORTER_H_
 
@@ -56,7 +56,7 @@ class SpanExporter {
   // Sends the waiting spans, but stops at the first failure.
   ~SpanExporter();
 
-  // Never waits for `send`. If there is no room, drops all spans of the call.
+  // Never waits for `send`. If the queue lacks room for all `spans`, drops them all.
   void Add(std::vector<Span> spans);
 
   int64_t sent() const { return sent_.load(std::memory_order_relaxed); }
@@ -71,7 +71,7 @@ class SpanExporter {
   const Send send_;
   std::atomic<int64_t> sent_{0};
   std::atomic<int64_t> dropped_{0};
-  bool failing_ = false;  // used only by the thread
+  bool failing_ = false;  // used only by the exporter's thread
   std::mutex mutex_;
   std::condition_variable wakeup_;
   std::vector<Span> queue_ ABSL_GUARDED_BY(mutex_);
@@ -90,7 +90,7 @@ struct Endpoint {
 // INVALID_ARGUMENT with the URL for anything else. Does not support TLS.
 Status ParseEndpoint(const std::string& url, Endpoint* endpoint);
 
-// Sends a POST over HTTP/1.1. Returns UNAVAILABLE with the endpoint if its name is not resolved
+// Sends a POST over HTTP/1.1. Returns UNAVAILABLE, naming the endpoint, if its name is not resolved
 // within `timeout`, or if it does not answer 2xx within another `timeout`.
 Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
                     std::chrono::milliseconds timeout);

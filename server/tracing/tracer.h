@@ -49,7 +49,7 @@ class Tracer {
   struct Options {
     Endpoint endpoint;  // a collector that accepts OTLP over HTTP
     std::string service_name = "colcast_model_server";
-    double sampling_ratio = 0;  // the fraction to sample of requests without a traceparent
+    double sampling_ratio = 0;  // the sampled fraction of requests without a traceparent
   };
 
   explicit Tracer(const Options& options);

@@ -57,7 +57,7 @@ Tracer::Options WithRatio(double ratio) {
 }
 Status Ignore(const std::vector<Span>&) { return OkStatus(); }
 
-TEST(TracerTest, TheClientsFlagDecidesWhateverTheRatioIs) {
+TEST(TracerTest, TheClientsFlagOverridesTheRatio) {
   const Tracer never(WithRatio(0), {}, Ignore);
   const Tracer always(WithRatio(1), {}, Ignore);
   EXPECT_NE(never.Start(kSampled), nullptr);
@@ -68,7 +68,7 @@ TEST(TracerTest, TheClientsFlagDecidesWhateverTheRatioIs) {
   EXPECT_NE(always.Start("nonsense"), nullptr);
 }
 
-TEST(TracerTest, SamplesAboutTheRatio) {
+TEST(TracerTest, SamplesRequestsAtTheConfiguredRatio) {
   const Tracer tracer(WithRatio(0.25), {}, Ignore);
   int sampled = 0;
   for (int i = 0; i < 10'000; ++i) sampled += tracer.Start("") != nullptr;

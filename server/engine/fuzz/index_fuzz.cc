@@ -1,4 +1,4 @@
-// libFuzzer target: for any checkpoint's index, a tensor is mapped within its file or not at all.
+// libFuzzer target: whatever an index contains, a tensor is mapped within its file or not at all.
 //
 // If the first byte is odd, the bytes after the second are the index. If it is even, the second
 // byte is the size of the header that follows; the header, and the remaining bytes as an entry, go

@@ -1,6 +1,6 @@
-// What protobuf and TensorFlow read from a PredictRequest, and TensorFlow's parser from
-// tf.Examples: the references for server/wire. Plain types only, because they are compiled without
-// the sanitizers that the fuzz targets have.
+// Reads PredictRequests with protobuf and TensorFlow, and tf.Examples with TensorFlow's parser, as
+// references for server/wire. The interface has only plain types, because oracle.cc is compiled
+// without the fuzz targets' sanitizers.
 #ifndef COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
 #define COLCAST_SERVER_ENGINE_FUZZ_ORACLE_H_
 

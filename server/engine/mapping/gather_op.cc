@@ -40,7 +40,7 @@ absl::Span<const int64_t> AsInt64(const Tensor& indices, std::vector<int64_t>* c
   return *converted;
 }
 
-// Up to this many bytes, a sum by segment gathers a row per id; beyond, a row per distinct id.
+// A sum by segment gathers a row per id up to this many bytes, otherwise a row per distinct id.
 constexpr int64_t kMostRepeated = int64_t{16} << 20;
 
 // Sets `positions` to each id's position among the distinct ids, and returns the distinct ids.

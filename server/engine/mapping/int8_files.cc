@@ -162,7 +162,7 @@ absl::StatusOr<Int8Files> MapAll(const std::string& directory, const std::string
   return mapped;
 }
 
-// Drops the file's mapping as well as the table.
+// Removes the variable's int8 table and its mapping.
 void Remove(const std::string& variable, MappedTables* mapped, Int8Tables* forms) {
   const auto form = forms->Find(variable);
   if (!form.ok()) return;
@@ -215,7 +215,7 @@ std::vector<std::string> KeepReadForms(const std::set<std::string>& int8_tables,
     in_int8.insert(read.int8.begin(), read.int8.end());
     for (const std::string& variable : read.float32) float32.emplace(variable, signature);
   }
-  std::map<std::string, int> kept;  // number of tables by the signature that reads them
+  std::map<std::string, int> kept;  // signature -> number of tables kept for it
   int freed = 0;
   for (const std::string& name : int8_tables) {
     if (in_int8.count(name) == 0) {

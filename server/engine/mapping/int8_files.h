@@ -1,4 +1,4 @@
-// Maps the int8 form of a model's tables that an export wrote beside the checkpoint
+// Maps the int8 tables that an export wrote beside a model's checkpoint
 // (export/convert/_rounded_tables.py).
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_INT8_FILES_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_INT8_FILES_H_
@@ -19,8 +19,8 @@ struct Int8Files {
   std::string note;              // for the operator
 };
 
-// Reads and checks the files in the version's `directory`, and adds to the session the int8 form of
-// those `variables` that have one. Returns an error that names the files, and adds nothing, if they
+// Reads and checks the files in the version's `directory`, and adds to the session the int8 tables
+// that they have for `variables`. Returns an error that names the files, and adds nothing, if they
 // are missing or damaged, do not fit the variables, or were made for another checkpoint.
 absl::StatusOr<Int8Files> MapInt8Tables(const std::string& directory,
                                         const std::set<std::string>& variables,

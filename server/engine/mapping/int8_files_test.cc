@@ -119,7 +119,7 @@ TEST_F(Int8FilesTest, TheErrorSaysHowToExportMissingFiles) {
   ExpectRefused("no such file; export the model with --table-type int8");
 }
 
-TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
+TEST_F(Int8FilesTest, FilesThatDoNotFitTheModelAreRefused) {
   Write(With("checkpoint", AsTensor<uint8_t>({1}, {1})));
   ExpectRefused("made for another checkpoint");
   Write(With("rows/first", AsTensor<int8_t>(std::vector<int8_t>(15), {3, kRowBytes})));
@@ -138,7 +138,7 @@ TEST_F(Int8FilesTest, FilesThatDoNotFitAreRefusedByName) {
   ExpectRefused("tensor kept_rows/first is float[1,2], expected float[1,3]");
 }
 
-TEST_F(Int8FilesTest, DamagedFilesAreRefusedByName) {
+TEST_F(Int8FilesTest, ErrorsNameDamagedFiles) {
   const std::string data = files_ + ".data-00000-of-00001";
   Write(good_);
   {

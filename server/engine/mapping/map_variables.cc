@@ -64,8 +64,8 @@ std::set<std::string> HandlesIn(const GraphDef& graph) {
   return held;
 }
 
-// Returns a node that reads one of the variables (`is_one`), or null. Reads that only initialize
-// another variable do not count: both then share the tensor, and no byte is read.
+// Returns a node that reads a variable for which `is_one` is true, or null. Ignores reads that only
+// initialize another variable, which then shares the tensor: no byte is read.
 const NodeDef* ReaderIn(const GraphDef& graph, const std::function<bool(const NodeDef&)>& is_one) {
   const GraphView view(graph);
   const auto is_assigned = [](const GraphView::Reader& reader) {

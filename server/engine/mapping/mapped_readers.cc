@@ -159,8 +159,8 @@ class TableWalk {
   }
 
   static void SumGathered(const Scope& scope, NodeDef* gather, const std::vector<NodeDef*>& sums) {
-    // Reads the ids from before their cast, as TensorFlow's optimizer does for these sums: an id
-    // beyond int32 is then refused, not truncated.
+    // Reads the ids before they are cast, as TensorFlow's optimizer does for these sums, so that an
+    // id beyond int32 is refused, not truncated.
     const NodeDef* const cast = scope.view.Find(gather->input(1));
     tensorflow::DataType type = tensorflow::DT_INVALID;
     if (!sums.empty() && cast != nullptr && cast->op() == "Cast" &&

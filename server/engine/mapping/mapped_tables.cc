@@ -73,7 +73,7 @@ absl::Status ReadEntry(BundleReader* checkpoint, const std::string& name,
   return absl::NotFoundError(absl::StrCat("Key ", name, " not found in checkpoint"));
 }
 
-// The key of a tensor's slice; of the whole tensor if `slice` is empty or comprises all of it. Sets
+// The key of a tensor's slice, or of the whole tensor if `slice` is empty or covers it. Sets
 // `*shape` to the shape that the slice must have.
 absl::StatusOr<std::string> KeyOf(const std::string& name, const std::string& slice,
                                   tensorflow::TensorShape* shape) {

@@ -49,10 +49,10 @@ class MappedTables final : public tensorflow::ResourceBase {
   // Returns null if there are none.
   static tensorflow::core::RefCountPtr<MappedTables> Of(tensorflow::Session* session);
 
-  // Sets `*tensor` to the tensor `name`, mapped from the checkpoint `prefix`, or to its `slice`, as
-  // RestoreV2 names it, if that is not empty. Models share a tensor if name, slice, type, shape and
-  // checksum are the same. Returns false if it cannot be mapped: if it has fewer than
-  // `least_bytes`, is not saved as one tensor, or has values that are not plain bytes. Returns
+  // Sets `*tensor` to the tensor `name`, mapped from the checkpoint `prefix`, or, unless `slice` is
+  // empty, to that slice of it, in RestoreV2's notation. Models share a tensor if name, slice,
+  // type, shape and checksum are the same. Returns false if it cannot be mapped: if it has fewer
+  // than `least_bytes`, is not saved as one tensor, or has values that are not plain bytes. Returns
   // DATA_LOSS if it extends beyond its file.
   absl::StatusOr<bool> Map(tensorflow::BundleReader* checkpoint, const std::string& prefix,
                            const std::string& name, const std::string& slice, int64_t least_bytes,

@@ -28,7 +28,7 @@ TEST_F(MappedTablesTest, AChangedFileIsNotShared) {
   EXPECT_TRUE(MappedTables::Of(other.get())->Check().ok());
 }
 
-TEST_F(MappedTablesTest, DamagedBytesFailTheirFileForGood) {
+TEST_F(MappedTablesTest, DamagedBytesMakeTheirFileFailPermanently) {
   Damage();
   const auto session = Restored();
   const auto tables = MappedTables::Of(session.get());

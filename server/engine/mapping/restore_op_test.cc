@@ -31,7 +31,7 @@ TEST_F(RestoreOpTest, ATensorWithASecondReaderIsNotMapped) {
   EXPECT_THAT(MappedTables::Of(session.get())->tables(), SizeIs(1));
 }
 
-TEST_F(RestoreOpTest, AFileThatIsTooShortIsNamed) {
+TEST_F(RestoreOpTest, ErrorsNameAFileThatIsTooShort) {
   std::filesystem::resize_file(data_, 100);
   absl::Status status;
   Restored(&status);

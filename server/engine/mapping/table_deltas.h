@@ -1,4 +1,4 @@
-// Applies deltas, which are files in a version's folder `deltas`, to its mapped tables while it
+// Applies the deltas in a version's folder `deltas` to the version's mapped tables while it
 // serves.
 #ifndef COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
 #define COLCAST_SERVER_ENGINE_MAPPING_TABLE_DELTAS_H_
@@ -32,7 +32,7 @@ class TableDeltas {
   // models share.
   TableDeltas(const std::string& directory, std::vector<ServedTable> tables);
 
-  // False as long as now() has no changes: runs then need not call it.
+  // False until a delta has been applied; until then, runs need not call now().
   bool has_changed() const { return has_changed_.load(std::memory_order_acquire); }
 
   // The generation that new requests read.

@@ -116,7 +116,7 @@ TEST_F(TableDeltasTest, DeltasAreAppliedInOrderUpToAGap) {
   EXPECT_EQ(memory.tables[0].last_delta, 2);
 }
 
-TEST_F(TableDeltasTest, ARefusedDeltaHoldsBackLaterOnes) {
+TEST_F(TableDeltasTest, ARefusedDeltaBlocksLaterOnes) {
   Write(Delta("first", {1}, 100, 3), "1");
   Write(Delta("first", {1}, 200, 2), "2");
   const TableMemory memory = Applied();
@@ -124,7 +124,7 @@ TEST_F(TableDeltasTest, ARefusedDeltaHoldsBackLaterOnes) {
   EXPECT_THAT(memory.delta_error, HasSubstr("it is delta 3, expected 1"));
 }
 
-TEST_F(TableDeltasTest, ADeltaThatFitsNoMappedTableIsRefusedByName) {
+TEST_F(TableDeltasTest, ErrorsSayWhyADeltaFitsNoMappedTable) {
   ExpectRefused(Delta("none", {1}, 1, 1), "the model has no table \"none\"");
   ExpectRefused(Delta("second", {1}, 1, 1), "table \"second\" is not mapped: signature \"s\"");
   ExpectRefused(Delta("small", {1}, 1, 1), "table \"small\" is not mapped: it has 8 bytes");

@@ -22,7 +22,7 @@ class TableReaderThread {
   // check evicts the pages it has read, so that pages that requests need stay in memory.
   explicit TableReaderThread(tensorflow::core::RefCountPtr<MappedTables> tables,
                              int64_t available = AvailableMemory());
-  // Stops without waiting for the end of the current table.
+  // Stops without finishing the current table.
   ~TableReaderThread();
 
   TableMemory memory() const;

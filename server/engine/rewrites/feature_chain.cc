@@ -99,8 +99,8 @@ class ChainReader {
     }
   }
 
-  // For a Tile that repeats a single row: its first multiple, the number of repetitions. All other
-  // multiples must be 1.
+  // If the node is a Tile that repeats a single row and nothing else, returns its first multiple,
+  // the number of repetitions.
   Output Repeats(Output tensor) const {
     if (!Is(tensor, "Tile") || chain_.rows.node != nullptr) return {};
     const PartialTensorShape repeated = graph_.ShapeOf(In(tensor, 0));
@@ -136,7 +136,7 @@ class ChainReader {
     chain_.column = Is(column, "EnsureShape") ? Pass(column) : column;
   }
 
-  // Whether a repeated column is certain to have one row.
+  // Returns false if the column is repeated but might not have exactly one row.
   bool RepeatsOneRow() const {
     return chain_.rows.node == nullptr || chain_.shape.dim_size(0) == 1;
   }
@@ -196,7 +196,7 @@ class ChainReader {
     return ids;
   }
 
-  // Reads the chain's steps from last to first. Returns the tensor to which the first one applies.
+  // Reads the chain's steps from last to first. Returns the tensor to which the first step applies.
   Output ReadSteps(Output ids, bool may_reshape) {
     while (true) {
       const bool hides = masked_.has_value() && IsSame(ids, masked_->ids);

@@ -1,5 +1,5 @@
-// Reads the chain of ops of one feature, backwards from the Concat's input to the feature's column,
-// and recognizes graphs of lists: a padded list, and the mean of a list's table rows.
+// Reads one feature's chain of ops, backwards from the Concat's input to the feature's column. Also
+// recognizes two subgraphs for lists: a padded list, and the mean of a list's table rows.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_FEATURE_CHAIN_H_
 
@@ -24,14 +24,14 @@ struct FeatureChain {
   std::vector<const tensorflow::Node*> nodes;  // all nodes that the chain replaces
 };
 
-// Reads the chain that computes `part`, an input of a Concat of matrices. If there is none, `part`
-// itself is the column. Returns nullopt unless `part` is a matrix of plain values.
+// Reads the chain that computes `part`, an input of a Concat of matrices. If no chain is found, the
+// column is `part` itself. Returns nullopt unless `part` is a matrix of plain values.
 std::optional<FeatureChain> ReadFeatureChain(const ShapedGraph& graph, Output part);
 
 // Whether the tensor is a sum over the second of three axes, which drops that axis.
 bool SumsLists(const ShapedGraph& graph, Output sum);
 
-// The mean of a list's table rows, leaving out the rows of hidden ids.
+// The mean of a list's table rows, ignoring the rows of hidden ids.
 struct MaskedMean {
   Output rows;  // float [rows, values, width]
   Output ids;   // [rows, values]
@@ -54,8 +54,8 @@ struct PaddedList {
   std::vector<const tensorflow::Node*> nodes;  // all nodes from `column` and `lengths` to the list
 };
 
-// Matches a list whose row i has the first lengths[i] values of the column, then padding; its width
-// is the largest length. Returns nullopt for any other tensor, or if a node in between is fed.
+// Matches a list whose row i has the first lengths[i] values of the column's row i, then padding,
+// and whose width is the largest length. Returns nullopt otherwise, or if a node in between is fed.
 std::optional<PaddedList> ReadPaddedList(const ShapedGraph& graph, Output tensor);
 
 }  // namespace colcast::engine

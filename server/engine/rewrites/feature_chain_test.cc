@@ -87,7 +87,7 @@ TEST_F(FeatureChainTest, ASumOverAnotherAxisIsCopied) {
   EXPECT_EQ(Read(), "copy of part");
 }
 
-// The mean of a list's rows without those of id 4; the divisor is at least `least`.
+// Computes the mean of a list's rows, ignoring id 4, with a divisor of at least `least`.
 TEST_F(FeatureChainTest, AMeanWithAnotherDivisorOrAFedMaskIsCopied) {
   for (const float least : {1.0f, 2.0f}) {
     scope_ = tensorflow::Scope::NewRootScope();

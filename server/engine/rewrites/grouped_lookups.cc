@@ -33,7 +33,7 @@ struct Group {
   int lookups = 0;
 };
 
-// The features of a Concat of matrices, in column order; empty if one is not recognized.
+// The features of a Concat of matrices, in column order; empty if any is not recognized.
 Group FindGroup(const ShapedGraph& graph, const Node* concat) {
   Group group{concat, {}};
   const int last = concat->num_inputs() - 1;
@@ -144,8 +144,8 @@ std::map<std::string, std::map<std::string, std::string>> MovedWaits(
   return moved;
 }
 
-// Sets each group's fed_shape: the Concat's shape as TensorFlow infers it without knowing the
-// shapes of fed tensors.
+// Sets each group's fed_shape to the shape that TensorFlow infers for the Concat if the shapes of
+// fed tensors are unknown.
 absl::Status SetFedShapes(const std::set<std::string>& feeds, GraphDef graph,
                           std::map<std::string, NodeDef>* groups) {
   for (NodeDef& node : *graph.mutable_node()) {
@@ -169,8 +169,8 @@ bool WaitsForAnother(const NodeDef& node) {
                      [](const std::string& input) { return absl::StartsWith(input, "^"); });
 }
 
-// The variable whose value or handle `tensor` is. Returns null if there is none, or if an op that
-// may fail, such as an Assert, must run before the variable is read.
+// The variable whose value or handle `tensor` holds. Returns null if `tensor` holds neither, or if
+// an op that may fail, such as an Assert, must run before the variable is read.
 const NodeDef* VariableOf(const GraphView& view, const std::set<std::string>& feeds,
                           std::string_view tensor) {
   while (true) {
@@ -198,7 +198,7 @@ bool CanBeRead(const std::vector<std::string>& chains, const std::vector<int32_t
   return true;
 }
 
-// Changes one grouped lookup; adds to `changed` each variable that it now reads in int8, with the
+// Makes one grouped lookup read tables in int8. Adds their variables to `changed`, with the
 // lookup's name.
 absl::Status UseIn(const GraphView& view, const std::set<std::string>& variables,
                    const std::set<std::string>& feeds, NodeDef* node,

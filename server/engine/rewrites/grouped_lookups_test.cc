@@ -37,7 +37,7 @@ GraphDef Rewritten(const GraphDef& graph, int lookups, const std::set<std::strin
   return RewrittenBy(GroupLookups, graph, lookups, feeds);
 }
 
-// Random graphs of features that a Concat joins, and requests to them. Some features have one row,
+// Random graphs of features that a Concat joins, and requests for them. Some features have one row,
 // which is repeated somewhere between the column and the Concat.
 class RandomFeatures {
  public:
@@ -321,7 +321,7 @@ TEST_F(GroupedLookupsTest, WrongRowCountsGiveTensorFlowsErrors) {
               "[2,2] vs. shape[1] = [3,2]");
 }
 
-// joined = the rows of `items` items, beside the user's row, repeated. If `items` is -1, the input
+// joined = the rows of `items` items, beside the user's repeated row. If `items` is -1, the input
 // "rows" gives the number of items.
 GraphDef WithRepeatedUser(int64_t items) {
   const Scope scope = Scope::NewRootScope();

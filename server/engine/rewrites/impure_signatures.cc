@@ -73,7 +73,7 @@ constexpr std::string_view kHarmless[] = {"Assert",
                                           "XlaCallModule"};
 constexpr std::string_view kHarmlessPrefixes[] = {"Sentencepiece", "SimpleML", "Stack",
                                                   "TensorArray"};
-// Stateless according to TensorFlow, but files may change.
+// TensorFlow registers these ops as stateless, but files may change.
 constexpr std::string_view kReadFiles[] = {"MatchingFiles", "ReadFile"};
 
 constexpr std::string_view kPassOn[] = {
@@ -140,7 +140,7 @@ struct Graph {
   absl::flat_hash_map<std::string_view, const FunctionDef*> library;
 };
 
-// Everything that a run of a signature reaches.
+// Collects what a signature's run reads and writes, and one node that differs between runs.
 class Reached {
  public:
   explicit Reached(const Graph& graph) : graph_(graph) {}
@@ -215,8 +215,8 @@ class Reached {
     for (const NodeDef& node : function.node_def()) VisitNode(body, node);
   }
 
-  // The resource of each argument of a function; kAnyResource if it is unknown how the op passes
-  // its inputs on.
+  // The resource that each argument of a function refers to; kAnyResource if it is unknown which
+  // inputs the op passes.
   static std::vector<std::string> Arguments(const Scope& caller, const NodeDef& call,
                                             const FunctionDef& function) {
     constexpr std::string_view kByCondition[] = {"Case", "If", "StatelessCase", "StatelessIf"};

@@ -23,8 +23,8 @@ struct Impurity {
 
 using Impurities = std::map<std::string, Impurity>;
 
-// Finds the impure ones among the served signatures. `unserved` are signatures that no request can
-// run.
+// Finds the impure signatures, except `unserved` ones, which no request can run, and whose writes
+// do not count.
 Impurities FindImpure(const tensorflow::MetaGraphDef& model,
                       const std::vector<std::string>& unserved);
 

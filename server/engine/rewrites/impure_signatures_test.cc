@@ -52,7 +52,7 @@ class ImpureSignaturesTest : public ::testing::Test {
   Output bias_, x_;
 };
 
-TEST_F(ImpureSignaturesTest, NoneIsImpureIfNothingIsWritten) { EXPECT_THAT(Find(), IsEmpty()); }
+TEST_F(ImpureSignaturesTest, ASignatureIsPureIfNothingIsWritten) { EXPECT_THAT(Find(), IsEmpty()); }
 
 TEST_F(ImpureSignaturesTest, AWriterAndAReaderOfOneVariableAreImpure) {
   Declare("set_bias", After(ops::AssignVariableOp(scope_, bias_, x_)));
@@ -102,7 +102,7 @@ TEST_F(ImpureSignaturesTest, ReadersOfRandomNumbersAndFilesAreImpure) {
   EXPECT_FALSE(found["noise"].writes);
 }
 
-TEST_F(ImpureSignaturesTest, AWriteToAFunctionsArgumentCounts) {
+TEST_F(ImpureSignaturesTest, AWriteToAFunctionsArgumentIsFound) {
   tensorflow::FunctionDef function;
   ASSERT_TRUE(tensorflow::protobuf::TextFormat::ParseFromString(R"(
     signature {

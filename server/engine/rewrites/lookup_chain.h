@@ -1,11 +1,11 @@
-// Describes in a few words what happens to a feature's values before and after its embedding table.
+// Describes in a few words how a feature's output is computed from its column's values.
 // A rewrite writes the words; the grouped lookup parses them.
 //
 //   copy                    the column's own values
 //   mod=1000 gather         the table's row number (value mod 1000)
 //   hash=1000 gather        the row that a string hashes to; an integer hashes as its decimal text
-//   wrap=5000 gather sum    the sum of the rows that a list of values names
-//   hide=0 gather mean      their mean, in which rows of values that are 0 have weight 0
+//   wrap=5000 gather sum    the sum of the rows for a list of values
+//   hide=0 gather mean      the mean of these rows; rows for a value of 0 have weight 0
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_LOOKUP_CHAIN_H_
 
@@ -20,7 +20,7 @@
 
 namespace colcast::engine {
 
-// A step that changes an id as TensorFlow's op does. `value` is the modulus, the bound or the
+// A step that changes an id exactly like TensorFlow's op. `value` is the modulus, the bound or the
 // count.
 struct IdStep {
   enum class Kind {
@@ -44,7 +44,7 @@ struct LookupChain {
   static absl::StatusOr<LookupChain> Parse(std::string_view words);
   std::string Words() const;
 
-  bool Hides() const;  // whether ids have weights
+  bool Hides() const;  // whether a step hides ids
 
   std::vector<IdStep> steps;
   Result result = Result::kCopy;
@@ -53,8 +53,8 @@ struct LookupChain {
 // Sets `ids` to the hash bucket of each string.
 void HashStrings(const tsl::tstring* strings, int64_t buckets, absl::Span<int64_t> ids);
 
-// Applies the steps to each id. `weights`, one per id and initially 1, become 0 for hidden ids; may
-// be empty if no step hides.
+// Applies the steps to each id. `weights`, one per id and initially 1, become 0 for hidden ids;
+// they may be empty if no step hides ids.
 void ApplySteps(absl::Span<const IdStep> steps, absl::Span<int64_t> ids,
                 absl::Span<float> weights = {});
 

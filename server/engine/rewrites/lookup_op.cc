@@ -28,8 +28,8 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using Result = LookupChain::Result;
 
-// All features write this many rows before any writes more, so that the output rows stay in the
-// cache.
+// All features write this many rows before any feature writes more, so that the output rows stay in
+// the cache.
 constexpr int64_t kRowsAtOnce = 32;
 // How many ids of a feature are computed at once, rounded to whole rows.
 constexpr int64_t kIdsAtOnce = 4096;
@@ -39,12 +39,12 @@ struct Feature {
   PartialTensorShape shape;
   std::string lookup;
   int table = -1;
-  // The index of the op's `rows` input that holds the number of repetitions of the single row; -1
-  // if there is none.
+  // The position, in the op's input `rows`, of the number of times that the single row is repeated;
+  // -1 if it is not repeated.
   int rows = -1;
 };
 
-// A feature in one run: its source, and its columns of the output.
+// One feature's source and output columns, in one run.
 struct Part {
   const Feature* feature;
   const Tensor* column;
@@ -94,7 +94,7 @@ absl::Status CheckPart(const Part& part, int64_t first, absl::Span<const int64_t
 // Attributes with one element per feature:
 //   chains   the steps applied to the column's values (lookup_chain.h)
 //   table    position in `tables`; -1 if the column is copied
-//   rows_of  position in `rows` of the number of times that a single row is repeated; otherwise -1
+//   rows_of  position in `rows` of a single row's number of repetitions; otherwise -1
 //   shapes   the shape that the column must fit
 //   lookups  the node that did the lookup, for error messages
 // The attribute `int8_tables` lists the positions in `tables` of variables to be read in int8

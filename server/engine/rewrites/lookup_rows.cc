@@ -7,7 +7,7 @@
 namespace colcast::engine {
 namespace {
 
-// The number of floats in a register: of AVX, which TensorFlow's x86 wheel requires, or NEON.
+// The floats in a register of AVX, which TensorFlow's x86 wheel requires, or of NEON.
 #ifdef __AVX__
 constexpr int kFloats = 8;
 #else

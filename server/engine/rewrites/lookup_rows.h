@@ -19,7 +19,7 @@ struct OutputRows {
 // The number of ids between a row's prefetch and its use.
 inline constexpr size_t kIdsAhead = 12;
 
-// Prefetches a row's cache lines, at most four so that they do not evict each other.
+// Prefetches a row's cache lines, but at most four, so that they do not evict each other.
 inline void PrefetchRow(const char* row, size_t width) {
   constexpr size_t kCacheLine = 64;  // bytes
   const size_t bytes = std::min(width, 4 * kCacheLine);

@@ -264,7 +264,7 @@ bool Int8Table::IsKept(int64_t id) const { return std::isnan(ScaleOf(packed() + 
 
 bool Int8Table::CopyFloats(int64_t id, float* row) const {
   const size_t bytes = width_ * sizeof(float);
-  if (IsChanged(id)) {  // floats relative to values_
+  if (IsChanged(id)) {  // the id locates floats relative to values_
     std::memcpy(row, reinterpret_cast<const char*>(values_) + id * static_cast<int64_t>(bytes),
                 bytes);
     return true;

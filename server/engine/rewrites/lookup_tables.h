@@ -57,7 +57,7 @@ class Int8Table {
   // Writes rows as floats; row i of the output is row ids[i] of the table.
   void Gather(absl::Span<const int64_t> ids, OutputRows output) const;
 
-  // Like Gather(), but each of the `rows` output rows is the sum for equally many consecutive ids.
+  // Like Gather(), but each of `rows` output rows sums the rows of equally many consecutive ids.
   void Sum(absl::Span<const int64_t> ids, int64_t rows, OutputRows output) const;
 
  private:
@@ -67,7 +67,7 @@ class Int8Table {
     return static_cast<uint64_t>(id) >= static_cast<uint64_t>(rows_);
   }
   bool IsKept(int64_t id) const;
-  // Copies a row that is changed or kept; returns false for any other row.
+  // Copies the row if a delta changed it or its floats are kept; otherwise returns false.
   bool CopyFloats(int64_t id, float* row) const;
   void Prefetch(absl::Span<const int64_t> ids) const;
 
@@ -79,7 +79,7 @@ class Int8Table {
   const size_t row_bytes_;
 };
 
-// The int8 tables of a session by the name of their variable in the default container.
+// A session's int8 tables, by their variables' names in the default container.
 class Int8Tables final : public tensorflow::ResourceBase {
  public:
   static absl::StatusOr<tensorflow::core::RefCountPtr<Int8Tables>> In(
@@ -97,12 +97,12 @@ class Int8Tables final : public tensorflow::ResourceBase {
   std::map<std::string, std::shared_ptr<const Int8Table>> tables_;
 };
 
-// A matrix: the current value of a tensor or variable, shared rather than copied, or its int8
-// form.
+// A table to read: the current value of a tensor or variable, shared rather than copied, or its
+// int8 form.
 struct LookupTable {
   tensorflow::Tensor values;                 // no elements if there is an int8 form
   std::shared_ptr<const Int8Table> int8;     // may be null
-  const tables::Overlay* changed = nullptr;  // its rows changed by deltas; may be null
+  const tables::Overlay* changed = nullptr;  // the rows that deltas changed; may be null
 
   int64_t rows() const { return int8 ? int8->rows() : values.dim_size(0); }
   int64_t width() const { return int8 ? int8->width() : values.dim_size(1); }
@@ -116,8 +116,8 @@ class TableVariables {
   ~TableVariables();
   TableVariables(const TableVariables&) = delete;
 
-  // Sets `*values` to a table: `input` itself, or the current value of the variable whose handle it
-  // is. May be called from any thread.
+  // Sets `*values` to a table: `input` itself or, if that is a variable's handle, the variable's
+  // current value. May be called from any thread.
   absl::Status Read(tensorflow::OpKernelContext* context, int table,
                     const tensorflow::Tensor& input, tensorflow::Tensor* values);
 

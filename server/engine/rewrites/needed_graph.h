@@ -28,7 +28,7 @@ inline std::string NodeOf(std::string_view name) {
 }
 
 // The names of a signature's tensors, or of its outputs alone, including the components of sparse
-// and composite ones.
+// and composite tensors.
 std::vector<std::string> TensorsOf(const tensorflow::SignatureDef& declared);
 std::vector<std::string> OutputsOf(const tensorflow::SignatureDef& declared);
 
@@ -42,7 +42,7 @@ bool HasDenseOutputs(const tensorflow::SignatureDef& declared);
 // Replaces each control input "^a" by "^b" where `moved` maps "^a" to "^b".
 void MoveWaits(const std::map<std::string, std::string>& moved, tensorflow::NodeDef* node);
 
-// The nodes of a graph, or of a function's body, by name, and the nodes that read each. Used by one
+// The nodes of a graph, or of a function's body, by name, and the readers of each node. Used by one
 // thread at a time.
 class GraphView {
  public:
@@ -83,8 +83,8 @@ class NeededGraphs {
   // `whole` must outlive this object.
   explicit NeededGraphs(const tensorflow::GraphDef& whole);
 
-  // The nodes on which these nodes or tensors depend, with the functions they call. Returns
-  // NOT_FOUND if one is missing.
+  // These nodes or tensors' nodes, all nodes on which they depend, and the functions that they
+  // call. Returns NOT_FOUND if one is missing.
   absl::StatusOr<tensorflow::GraphDef> Of(std::vector<std::string> names) const;
 
  private:

@@ -41,8 +41,8 @@ constexpr int kRows = 6;
 
 // A block of the output's columns. Packed weights are 0 beyond the last column.
 struct ProductBlock {
-  // The block that begins at `column`. Each of `added` has one value per column of a matrix `width`
-  // wide.
+  // The block that begins at `column` of a matrix with `width` columns. Each of `added` has one
+  // value per column.
   ProductBlock(int64_t column, int64_t width, absl::Span<const float* const> added) {
     const int64_t columns = std::min(kColumns, width - column);
     for (const float* const values : added) {
@@ -54,8 +54,8 @@ struct ProductBlock {
     }
   }
 
-  float start[kColumns] = {};  // the sum of the added rows, from which the products' sums start
-  uint16_t masks[kVectors];    // bits of the columns that exist
+  float start[kColumns] = {};  // the sum of the added rows, to which products are added
+  uint16_t masks[kVectors];    // one bit per column, set if it exists
 };
 
 // Rounds a row and pads it with 0 to an even number of values.
@@ -156,8 +156,8 @@ class Bfloat16Weights {
 
   const int64_t depth_;
   const int64_t width_;
-  // Ordered by block of columns; within a block by pair of rows; then by column, with both values
-  // of the pair.
+  // Ordered by block of columns, then by pair of rows, then by column. The two values of a pair are
+  // adjacent.
   std::vector<uint16_t> packed_;
 };
 

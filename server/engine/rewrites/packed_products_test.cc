@@ -76,7 +76,7 @@ class PackedProductsTest : public ::testing::Test {
   Output x_, weights_, row_;
 };
 
-// Tests that run products need a CPU with the instructions.
+// Tests that run products need a CPU with the op's instructions.
 class PackedProductRunsTest : public PackedProductsTest {
  protected:
   void SetUp() override {
@@ -158,7 +158,7 @@ TEST_F(PackedProductRunsTest, AMatrixThatDoesNotFitGivesMatMulsError) {
   }
 }
 
-TEST(FastRewritesTest, RewritesWithoutTheirInstructionsAreLeftOut) {
+TEST(FastRewritesTest, RewritesThatTheCpuCannotRunAreLeftOut) {
   EXPECT_EQ(FastRewrites({}).size(), HasBfloat16Products() ? 2 : 1);
 }
 

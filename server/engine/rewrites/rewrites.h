@@ -28,7 +28,7 @@ struct Rewrite {
 };
 
 // The exact rewrites, in the order in which they are applied. Each keeps outputs bit-identical for
-// every input, and pays wherever it applies, because one op does the work of many.
+// every input, and saves time wherever it applies, because one op does the work of many.
 std::vector<Rewrite> ExactRewrites();
 
 // Rewrites that change outputs slightly; a choice file names those to apply (rewrite_choices.h).
@@ -36,7 +36,7 @@ std::vector<Rewrite> ExactRewrites();
 // rows are mapped.
 std::vector<Rewrite> FastRewrites(const std::set<std::string>& int8_tables);
 
-// A rewrite's name in a choice file.
+// The name of UseInt8Tables() in a choice file.
 inline constexpr char kInt8Tables[] = "int8 tables";
 
 // Maps a signature to the graph that it needs (needed_graph.h).
@@ -104,8 +104,8 @@ const char* GroupedLookupOpName();
 const char* KernelRowsOpName();
 const char* Bfloat16ProductOpName();
 
-// Whether this CPU has the instructions of ColcastBfloat16Product. Builds for processors other than
-// x86 do not contain the op.
+// Whether this CPU supports the instructions that ColcastBfloat16Product needs. Only builds for x86
+// contain the op.
 bool HasBfloat16Products();
 
 }  // namespace colcast::engine

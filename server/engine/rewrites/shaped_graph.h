@@ -50,7 +50,7 @@ inline Output In(Output tensor, int index) { return In(*tensor.node, index); }
 
 class ShapedGraph {
  public:
-  // `feeds` names the nodes that every run feeds. Errors are TensorFlow's, for example of an
+  // `feeds` names the nodes that every run feeds. Errors are TensorFlow's, for example for an
   // unregistered op.
   static absl::StatusOr<std::unique_ptr<ShapedGraph>> Create(const tensorflow::GraphDef& graph,
                                                              std::set<std::string> feeds = {});

@@ -109,8 +109,8 @@ inline void ExpectSameBits(tensorflow::Session* actual, tensorflow::Session* exp
   EXPECT_TRUE(one->tensor_data() == other->tensor_data()) << one->shape();
 }
 
-// Expects threads to keep no memory of a large run: `run(true)` runs on large tensors, of up to 16
-// MB, which it frees, run(false) on small ones.
+// Expects that a thread keeps no memory after a large run. run(true) uses large tensors, of up to
+// 16 MB, and frees them; run(false) uses small ones.
 inline void ExpectNothingKept(const std::function<void(bool is_large)>& run) {
   mallopt(M_MMAP_THRESHOLD, 1 << 17);  // large blocks are mapped, and counted as such
   tensorflow::Tensor(tensorflow::DT_FLOAT, {1 << 22});  // TensorFlow's allocator keeps its blocks

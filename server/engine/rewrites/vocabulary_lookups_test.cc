@@ -114,7 +114,7 @@ class VocabularyLookupsIds : public ::testing::TestWithParam<int> {
 
   int Draw(int below) { return static_cast<int>(random_() % below); }
 
-  // Values, some of them unknown, the token or the padding; some rows repeat the row above.
+  // Random values: some are unknown, the token or padding, and some rows repeat the row above.
   Feeds Columns(int rows) {
     const int longest = Draw(65);
     const int width = longest + (Draw(2) == 0 ? 0 : Draw(5));
@@ -192,7 +192,7 @@ TEST(VocabularyLookupsTest, ANodeThatWaitsForTheLookupWaitsForTheOp) {
   EXPECT_THAT(InputsOf(Rewritten(GraphOf({}), 1), "after"), ElementsAre("^ids"));
 }
 
-TEST(VocabularyLookupsTest, LookupsThatAreAloneOrFedAreNotReplaced) {
+TEST(VocabularyLookupsTest, FedLookupsAndLookupsWithoutTokenOrListAreNotReplaced) {
   Model alone;
   alone.is_list = alone.has_token = false;
   Rewritten(GraphOf(alone), 0);
