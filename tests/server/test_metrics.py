@@ -2,6 +2,7 @@
 
 import json
 import re
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +95,10 @@ def test_rest_and_grpc_requests_are_counted_separately(stubs, growth):
     theirs = {"model_name": "ranker", "API": "predict", "entrypoint": "REST"}
     assert growth(":tensorflow:serving:request_latency_count", **theirs) == 1
     assert growth(":colcast:requests_total", **OURS, status="OK") == 0
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(url, data=b"{", timeout=120)
+    unnamed = ours | {"signature_name": "unknown"}
+    assert growth(":colcast:requests_total", **unnamed, status="INVALID_ARGUMENT") == 1
 
 
 def test_every_metric_is_documented_and_no_other(stubs, ranker_inputs):

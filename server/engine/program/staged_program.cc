@@ -138,10 +138,8 @@ bool StagedProgram::Begin(const Batch& batch, Scratch* scratch) const {
   return grouped;
 }
 
-void StagedProgram::End(Scratch* scratch) const {
-  // Skips rows beyond this program's domains: if another program's run threw and left them, their
-  // columns may have been freed.
-  for (size_t i = 0; i < stages_.size(); ++i) Stage::End(&(*scratch)[i]);
+void StagedProgram::End(Scratch* scratch) {
+  for (Stage::Rows& rows : *scratch) Stage::End(&rows);
 }
 
 bool StagedProgram::Accepts(const Batch& batch) const {

@@ -155,7 +155,7 @@ class StagedProgram final : public Program {
   bool Connect();
   void SetLengths();
   bool Begin(const Batch& batch, Scratch* scratch) const;
-  void End(Scratch* scratch) const;
+  static void End(Scratch* scratch);
   absl::Status RunUsers(const Batch& batch, RunResult* result);
   bool Look(const Batch& batch, Scratch* scratch, bool* gain);
   bool LookForUsers(const Batch& batch, Stage::Rows* rows, bool* gain);
