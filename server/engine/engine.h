@@ -138,9 +138,9 @@ class Outputs {
 
 // How the operator allows requests to be joined and split.
 struct BatchRules {
-  // Whether to join requests, as TF Serving's batching does, even to signatures that no export
-  // recorded and even if this changes the last bits of a score. Rows recorded as dependent are
-  // never joined (docs/domains.md).
+  // Whether to join, as TF Serving's batching does, also requests to signatures that no export
+  // recorded, and requests whose scores this changes in the last bits. Rows recorded as dependent
+  // are never joined (docs/domains.md).
   bool any_signature = false;
   // Whether lists of different lengths are padded to the longest one with the tensor's first value,
   // as in TF Serving; otherwise such requests run separately. Lists that have a length column, as

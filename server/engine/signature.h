@@ -145,7 +145,7 @@ struct ReceivedRequest {
   // The number of inputs sent with one row, and the bytes of their values.
   int64_t sent_once = 0;
   int64_t bytes_sent_once = 0;
-  // Bytes of input tensors, and of their strings alone, apart for inputs sent with one row (_once).
+  // Bytes of input tensors, and of their strings alone. Inputs sent with one row count as _once.
   double bytes_once = 0, bytes = 0;
   double text_bytes_once = 0, text_bytes = 0;
 

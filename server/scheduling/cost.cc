@@ -133,7 +133,7 @@ bool JoinedShare::WantsOneAlone() {
 
 namespace {
 
-constexpr double kPeakFading = 0.99;      // decay of a peak per lower observation
+constexpr double kPeakFading = 0.99;      // a peak's decay with each lower observation
 constexpr double kResolution = 64 << 10;  // resolution of an observed peak (AllocationPeak)
 constexpr double kMostBytes = 1e18;
 

@@ -28,7 +28,7 @@ inline int BitsOf(int64_t number) {
 // than rows, such as the bytes of texts, that quantity replaces the number of rows. Requests of
 // similar size (between two powers of two) form one point, the moving averages of their rows and
 // times, so that thousands of small requests do not outweigh the few large ones that determine the
-// slope. Points are weighted by relative error, and fade without new observations.
+// slope. The fit minimizes relative errors, and points fade without new observations.
 //
 // An observation far above the line (a newly compiled shape, a shortage of memory, huge lists) is
 // capped at kMostTimes the line, to limit the influence of a single request. Observations below the
@@ -77,8 +77,8 @@ class CostEstimate {
 //
 // Joining saves the fixed cost of a run, but costs time once the tensors no longer fit the
 // processor's caches. So it pays for small requests, up to a number of rows that depends on the
-// model. The ratio is learned separately for each size of the joined run, between two powers of
-// two. Until there are observations, joining is assumed to pay.
+// model. The ratio is learned separately for joined runs of similar size (between two powers of
+// two). Until there are observations, joining is assumed to pay.
 //
 // All methods may be called from any thread. If two observations coincide, one may be lost.
 class JoinedShare {
@@ -111,11 +111,12 @@ class JoinedShare {
 //
 // The estimate is an upper bound rather than a mean: the memory of the smallest runs plus a rate
 // per additional byte. The rate is the steepest slope from the smallest runs to larger ones, but at
-// most the largest runs' memory per byte; without larger runs, it equals that ratio. Bytes beyond
-// kFarBytes, and kFar times the largest runs', count at least kFirstBytesPerByte: small runs say
-// little about a request of a few bytes whose shape asks for a million times as many. Runs of
-// similar size (between two powers of two) form one point: the second largest of about the last
-// hundred, because the largest may include one-time work (creating a callable, compiling a kernel).
+// most the largest runs' memory per byte; without larger runs, it equals that ratio. Input
+// bytes beyond max(kFarBytes, kFar * the largest observed input) are charged at least
+// kFirstBytesPerByte each: small runs say little about a request of a few bytes whose shape asks
+// for a million times as many. Runs of similar size (between two powers of two) form one point, the
+// second largest of about the last hundred runs, because the largest may include one-time work,
+// such as creating a callable.
 // An observation is capped at kMostTimes the estimate. Until some size has run twice, runs are
 // assumed to take kFirstBytesPerByte per input byte, which is also the maximum rate while runs are
 // too small to be measured.
@@ -163,14 +164,14 @@ struct BatchLimits {
 
   bool join = true;         // whether requests may run together at all
   int64_t max_rows = 1000;  // limit for a run of several requests
-  // If true, a joined run has three more limits: the worker's fair share of the waiting requests;
-  // an estimated time of max_time or four times the first request's time, whichever is longer; and
-  // only sizes for which measurements show that joining pays.
+  // If true, a joined run is also limited to the worker's fair share of the waiting requests and to
+  // sizes for which joining pays (JoinedShare), and its estimated time to max_time or four times
+  // its first request's own time, whichever is longer.
   bool share = true;
   std::chrono::nanoseconds max_time = std::chrono::milliseconds(2);
   // How long a request waits for others to fill a batch, even if a worker is idle.
   std::chrono::nanoseconds timeout{0};
-  int64_t max_waiting_rows = kUnlimited;  // requests beyond it are dropped: kBatchQueueFull
+  int64_t max_waiting_rows = kUnlimited;  // requests beyond it are dropped (kBatchQueueFull)
   int64_t max_request_rows = kUnlimited;  // requests with more are refused
   int64_t max_slice_rows = kUnlimited;    // requests with more run in slices of at most this size
 };

@@ -46,8 +46,8 @@ class ShortRequests {
   bool GivesWay(Clock::duration cost) const;
   // Whether a run of this length may occupy the last worker.
   bool MayTakeLastWorker(Clock::duration time) const;
-  // The longest time that a slice may take, if its request has this cost; Clock::duration::max() if
-  // no short requests arrive.
+  // The longest time that a slice of a request of this cost may take; Clock::duration::max() if no
+  // short requests arrive.
   Clock::duration LongestSlice(Clock::duration cost) const;
 
  private:
@@ -82,7 +82,7 @@ class LongRequests {
   const RequestQueue& queue() const { return queue_; }
   void WakeOne() { wakeup_.notify_one(); }
   void WakeAll() { wakeup_.notify_all(); }
-  // Call when a worker has become idle and when jobs may remain in the queue.
+  // Call when a worker has become idle, and when jobs may remain after one was dequeued.
   void WakeOneForWork();
 
   // Waits until a job may start or `stopping` is true.

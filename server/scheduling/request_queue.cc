@@ -49,7 +49,7 @@ using Time = RequestQueue::Time;
 // The most waiting jobs that a worker examines as companions.
 constexpr int kMaxLooks = 256;
 
-// The longest estimated time of a joined run, in multiples of its first request's time alone.
+// A joined run may take this many times as long as its first request would take alone.
 constexpr double kTimesAlone = 4;
 
 bool HasWaitedTooLong(Time since, Time deadline, Time now) { return now - since > deadline - now; }
@@ -178,7 +178,7 @@ void RequestQueue::TakeCompanions(const JobProfile& leader, bool newest_first, T
   int left = count->second.requests;
   if (of.limits().share) {
     if (left == 0 || leader.request_class->joined().WantsOneAlone()) return;
-    // This worker's share of the waiting requests and the leader, rounded up, without the leader.
+    // This worker's share of the waiting requests and the leader, rounded up, minus the leader.
     left = (left + takers) / takers - 1;
   }
   Room room(leader);

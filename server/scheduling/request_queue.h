@@ -10,7 +10,7 @@
 // Clients (callers or connections) take turns. Only the first job of each client competes with
 // other clients' jobs; once it has been dequeued, the next one counts as arriving at that moment.
 // So a client's only waiting job waits for about one job of each other client, however many jobs
-// those have. A job without a client counts as a client of its own.
+// the others have. A job without a client counts as a client of its own.
 //
 // Once the first job in line has waited longer than the time that remains until its deadline, the
 // newest job runs first (long ones still count as older than they are). The old jobs would be late
@@ -54,8 +54,8 @@ const char* DropReasonName(DropReason reason);
 // The status for the client of a job that never ran.
 Status DropStatus(DropReason reason);
 
-// The number for Job::client(): the same for all requests of a caller; 0 without a name. `name` is
-// what the client claims; it is ignored unless it is short printable ASCII.
+// Returns a caller's number for Job::client(), the same for all its requests; 0 without a name.
+// `name` is what the client claims; it is ignored unless it is short printable ASCII.
 uint64_t ClientOf(std::string_view name);
 
 class Job;
@@ -89,8 +89,8 @@ struct Taken {
   Clock::duration waited{};
 };
 
-// One request or slice. Either it is dropped (Drop()) or it runs, by its own Run() or as a
-// companion in another job's. From then on it owns itself.
+// One request or slice. Either it is dropped (Drop()) or it runs, by its own Run() or, as a
+// companion, by another job's Run(). From then on it owns itself.
 class Job {
  public:
   virtual ~Job() = default;

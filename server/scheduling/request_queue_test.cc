@@ -166,7 +166,7 @@ TEST_F(RequestQueueTest, OverdueRequestsOfAnyCostRunNewestFirst) {
   EXPECT_EQ(Take(now), "");
 }
 
-TEST_F(RequestQueueTest, AClientWithOneRequestDoesNotWaitForAllRequestsOfAnother) {
+TEST_F(RequestQueueTest, OneRequestDoesNotWaitForAllRequestsOfAnotherClient) {
   const auto of_client = [](int at, uint64_t client) {
     return Request{at, nullptr, 20, milliseconds(1), 1, /*due=*/0, client};
   };
@@ -324,7 +324,7 @@ TEST_F(RequestQueueTest, ADequeuedRequestFindsCompanions) {
   const JobProfile leader{of, /*group=*/1, /*rows=*/20};
   std::vector<Taken> companions;
   queue_.TakeCompanions(leader, At(1), /*takers=*/2, &companions);
-  ASSERT_EQ(companions.size(), 1);  // half of four jobs, less the leader
+  ASSERT_EQ(companions.size(), 1);  // half of the four jobs, minus the leader
   EXPECT_EQ(NameOf(companions.front().job), "a");
   EXPECT_EQ(companions.front().waited, milliseconds(1));
   queue_.TakeCompanions({}, At(1), /*takers=*/1, &companions);
@@ -363,7 +363,7 @@ TEST_F(RequestQueueTest, RowsBeyondMaxWaitingRowsAreRefused) {
   EXPECT_EQ(Add("again", {1, of, 49}), "");
 }
 
-TEST_F(RequestQueueTest, HugeRowsAndCostsDoNotChangeTheOrderOfOthers) {
+TEST_F(RequestQueueTest, HugeRowCountsAndCostsDoNotDelayOtherRequests) {
   RequestClass* const of = NewClass({});
   constexpr int64_t kRows = std::numeric_limits<int64_t>::max();
   constexpr std::chrono::hours kCenturies(200 * 365 * 24);

@@ -89,9 +89,9 @@ class WorkerPool {
     // A request estimated to take longer than this counts as long. Also limits the slices of long
     // requests while short ones run; slices that give way to short requests may be longer.
     Clock::duration longest_slice = std::chrono::milliseconds(2);
-    // The nice(7) value of the threads that run long requests alongside short ones. 0 means that
-    // there are none, except in a pool with one worker; a short request may then wait for a slice
-    // of a long one.
+    // The nice(7) value of the threads that run long requests alongside short ones. With 0, only a
+    // pool with one worker has such a thread, and a short request may wait for a slice of a long
+    // request.
     int long_request_nice = 0;
     RunBudget::Options memory;
     EventSource* events = nullptr;  // must outlive the pool; null if workers wait only for jobs
@@ -117,7 +117,7 @@ class WorkerPool {
   // Dequeues companions. Call when a worker that runs a job alone knows the job's profile.
   void TakeCompanions(const JobProfile& profile, std::vector<Taken>* companions);
 
-  // Queues slices of a dequeued request, or all of it, for any worker or extra thread. They wait as
+  // Queues a dequeued request, whole or in slices, for any worker or extra thread. They wait as
   // if the request had arrived at `since` with cost `cost`. Call on one of these threads.
   void SubmitSlices(const std::vector<Job*>& slices, Clock::time_point since, Clock::duration cost);
 

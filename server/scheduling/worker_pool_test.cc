@@ -455,7 +455,7 @@ TEST_F(WorkerPoolTest, ABatchOfOneRunsAfterItsTimeout) {
   RequestClass of(limits);
   pool_->Submit(new SignatureJob("alone", &of, &journal_));
   EXPECT_THAT(journal_.WaitFor(1), ElementsAre("ran alone"));
-  while (pool_->idle_workers() != 1) std::this_thread::yield();  // it counts as idle again, once
+  while (pool_->idle_workers() != 1) std::this_thread::yield();  // it counts as one again
 }
 
 // An event source whose events a test triggers. Each is handled by one of the waiting threads.

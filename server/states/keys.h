@@ -108,7 +108,7 @@ class RowKeys {
   // Adds a column that all rows share, whatever its shape.
   void AddShared(const Column& column);
 
-  // Adds a column whose first dimension is the rows. Returns the errors of CopyValues() and
+  // Adds a column whose first dimension counts the rows. Returns the errors of CopyValues() and
   // VisitStrings(). REQUIRES that CheckValues(column, elements) was OK.
   //
   // If not null, `lengths` gives each row's number of real entries in the second dimension; the

@@ -125,8 +125,8 @@ class Shard;
 // All methods may be called from any thread.
 class StateCache {
  public:
-  // `capacity_bytes` limits bytes(): the blocks, as the allocator rounds them up, and the lookup
-  // tables. Evicted states that a request still reads are not counted.
+  // `capacity_bytes` limits bytes(), which counts the blocks, as the allocator rounds them up, and
+  // the lookup tables, but not evicted states that a request still reads.
   explicit StateCache(size_t capacity_bytes);
 
   ~StateCache();
@@ -155,8 +155,8 @@ class StateCache {
 //
 // Where rows rarely repeat, cached states are never used. The estimator remembers the keys of
 // recent rows and checks, after every window of `window_rows`, how many of its rows had been seen
-// before. While almost none had been, no new states are cached, but keys are still computed and
-// recorded: that is cheap, and detects immediately when rows begin to repeat. After many such
+// before. While almost no rows had been seen, no new states are cached, but keys are still computed
+// and recorded: that is cheap, and detects immediately when rows begin to repeat. After many such
 // windows, only one request in sixteen is sampled.
 //
 // All methods may be called from any thread.

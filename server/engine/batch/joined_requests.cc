@@ -85,7 +85,7 @@ bool HasRows(const Programs& programs, const Batch& batch) {
   return true;
 }
 
-// Sets the longest lists. Returns false for a list without a width, which cannot be padded.
+// Sets `longest`. Returns false for a list without a width, which cannot be padded.
 bool ReadLists(const Programs& programs, Joinable* joinable) {
   thread_local std::vector<int64_t> lengths;
   const FreeIfLarge free_lengths(&lengths);
@@ -139,7 +139,7 @@ bool SetExamples(const Group& group, int64_t added_rows, DecodedRequest* request
   return true;
 }
 
-// A member's own statistics plus its share of the joined run's.
+// A member's own statistics, plus its share of those of the joined run.
 ExpansionStats StatsOf(const Joinable& joinable, int64_t all_rows, const ExpansionStats& joined) {
   ExpansionStats stats = PlanOf(*joinable.member).expansion;
   stats.transcoded = joined.transcoded;

@@ -121,7 +121,7 @@ TEST_F(JoinedRequestsTest, RequestsBeyondTheMemoryLimitRunSeparately) {
       FloatInput("list", {1, 500}, std::vector<float>(500, 1)),
       FloatInput("list", {499, 1}, std::vector<float>(499, 2))};
   Options options;
-  options.max_expanded_bytes = 990 * 1000;  // stacked: 500 * 500 floats, 1,000,000 bytes
+  options.max_expanded_bytes = 990 * 1000;  // stacked floats take 500 * 500 * 4 bytes
   model_.Declare({"list"}, {"sum"}, options);
   Run(requests);
   EXPECT_EQ(num_joined_, 0);
@@ -139,7 +139,7 @@ TEST_F(JoinedRequestsTest, RowsAreAddedUpToTheNextAllowedBatchSize) {
   EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12));
   EXPECT_THAT(Answer(1), ElementsAre(23));
-  Run({Request(1, {1, 2, 3})});  // to a single request, too
+  Run({Request(1, {1, 2, 3})});  // rows are added to a single request, too
   EXPECT_EQ(num_joined_, 1);
   EXPECT_THAT(Answer(0), ElementsAre(11, 12, 13));
   Run({Request(1, {1, 2})});
@@ -207,7 +207,7 @@ TEST_F(JoinedRequestsTest, RequestsWithAnIndexAreNotJoinedWithoutStages) {
   EXPECT_FALSE(model_.programs().CanBeJoined(rules_, model_.programs().signature().all_outputs()));
 }
 
-TEST_F(JoinedRequestsTest, JoinedAnswersEqualSeparateOnes) {
+TEST_F(JoinedRequestsTest, JoinedAnswersEqualSeparateAnswers) {
   std::mt19937 random(1);
   const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
   for (int round = 0; round < 200; ++round) {

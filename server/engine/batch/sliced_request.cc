@@ -63,7 +63,7 @@ class SlicedRequest final : public Slices {
     batch_.columns = columns_;
   }
 
-  // Returns false if lists differ in length and slices cannot have the request's longest ones.
+  // Returns false if lengths cannot be read, or differ and slices cannot include the longest lists.
   bool ReadLists() {
     for (const int input : programs_->own_lengths()) {
       const Input* const column = batch_.columns[input];
@@ -181,8 +181,8 @@ class SlicedRequest final : public Slices {
     return batch_.has_index(Batch::kUser) ? RowsIn(batch_.domains[Batch::kUser].index)[row] : 0;
   }
 
-  // Rows with the longest lists of the users of rows [first, first + rows), except where one of
-  // these rows is as long.
+  // The rows to run with rows [first, first + rows), so that for each list and each of their users
+  // one row has the user's longest list.
   std::vector<int64_t> LongestBeside(int64_t first, int64_t rows) const {
     std::vector<int64_t> beside;
     for (const List& list : lists_) {
@@ -317,7 +317,7 @@ class SlicedRequest final : public Slices {
   std::vector<const Input*> columns_;  // of `batch_`
   std::deque<TensorInput> laid_out_;
   std::vector<Tensor> user_states_;
-  std::vector<List> lists_;  // lists of several lengths whose longest one affects results
+  std::vector<List> lists_;  // lists that differ in length and whose longest affects results
   std::vector<Bytes> examples_;
   mutable std::mutex mutex_;
   int64_t taken_ = 0;                 // rows assigned to slices so far

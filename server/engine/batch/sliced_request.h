@@ -11,9 +11,9 @@ namespace colcast::engine {
 
 // Returns null in the same cases as Model::Split(), and also if a domain other than the user has an
 // index, because slices would share its rows. If results depend on the longest list, each slice
-// also runs a row with that list; returns null if batch sizes are then restricted. Slices are
-// filled up to allowed batch sizes with neighboring rows, if the request has enough of them. The
-// plan must outlive the slices. REQUIRES a plan whose profile can be split.
+// also runs a row with that list; in this case, returns null if batch sizes are restricted. Slices
+// are filled up to allowed batch sizes with neighboring rows, if the request has enough of them.
+// The plan must outlive the slices. REQUIRES a plan whose profile allows splitting.
 std::unique_ptr<Slices> SliceRequest(const RequestPlan& plan);
 
 }  // namespace colcast::engine

@@ -70,7 +70,7 @@ TEST_F(SlicedRequestTest, SlicesArePaddedToAllowedSizes) {
   EXPECT_THAT(rows_, ElementsAre(4, 4));
 }
 
-TEST_F(SlicedRequestTest, OneRowAndInvalidRequestsAreNotSplit) {
+TEST_F(SlicedRequestTest, SingleRowAndInvalidRequestsAreNotSplit) {
   const std::string user = FloatInput("user", {1}, {1});
   EXPECT_THAT(RunBySlices(user + FloatInput("item", {1}, {1}), 1), ElementsAre());
   EXPECT_THAT(RunBySlices(FloatInput("user", {2}, {1, 2}) + FloatInput("item", {3}, {1, 2, 3}), 1),

@@ -1,5 +1,5 @@
-// Stacks the rows of several requests, decoding them directly into the tensors of their run, and
-// their tf.Examples, without copying bytes.
+// Stacks the rows of several requests: decodes columns directly into the tensors of their run, and
+// collects tf.Examples without copying bytes.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 #define COLCAST_SERVER_ENGINE_BATCH_STACKED_BATCH_H_
 
@@ -21,10 +21,10 @@ namespace colcast::engine {
 class StackedBatch {
  public:
   // Stacks the members' candidates, and their rows of each domain; appends `added_rows` copies of
-  // the last member's first candidate. Returns RESOURCE_EXHAUSTED beyond the limits for one
-  // request: its rows, and the bytes of its tensors beyond the bytes sent. Returns INVALID_ARGUMENT
-  // for values that cannot be read. REQUIRES members planned by `programs` that left out the same
-  // columns, with at least one row in each column and domain.
+  // the last member's first candidate. Returns RESOURCE_EXHAUSTED beyond one request's limits on
+  // rows and on tensor bytes in excess of the bytes sent. Returns INVALID_ARGUMENT for values that
+  // cannot be read. REQUIRES members planned by `programs` that left out the same columns, with at
+  // least one row in each column and domain.
   absl::Status Stack(const Programs& programs, absl::Span<const Batch* const> members,
                      int64_t added_rows);
 

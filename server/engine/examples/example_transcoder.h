@@ -75,8 +75,8 @@ class ExampleTranscoder {
   // if ExampleDecoder refuses it.
   bool Transcode(const DecodedRequest& request, Scratch* scratch) const;
 
-  // Keeps one row per user of the columns that the late signature takes as one row, and adds
-  // row_to_user. Returns false, without changes, if that gains nothing. REQUIRES late().
+  // In the columns that the late signature takes as one row, keeps one row per user; also adds
+  // row_to_user. Returns false, without changes, if users hardly repeat. REQUIRES late().
   bool KeepUsersOnce(Scratch* scratch) const {
     const auto rows = static_cast<int64_t>(scratch->examples.size());
     return scratch->users.KeepOnce(once_, rows, &scratch->columns);

@@ -146,7 +146,7 @@ TEST(DistinctUsersTest, EachUserIsKeptOnceWithAnIndexOfItsRows) {
     for (DecodedRequest* const to : {&columns, &sent}) {
       AddNumbers("age", rows, ages, to);
       AddStrings("words", rows, words, to);
-      AddNumbers("hour", 1, {12}, to);  // of all users
+      AddNumbers("hour", 1, {12}, to);  // one row for all users
       AddNumbers("item", rows, items, to);
     }
     const std::vector<bool> of_user = {true, true, true, false};

@@ -101,7 +101,7 @@ const TranscodedSignature* Transcoding::Find(std::string_view signature) const {
 bool Transcoding::Answer(const TranscodedSignature& signature, const DecodedRequest& request,
                          RunResult* result) {
   constexpr size_t kMostKept = 4 * kMostKeptBytes;
-  // Keeps its memory from request to request unless it is unusually large.
+  // The thread's next request reuses this memory unless it is unusually large.
   thread_local std::unique_ptr<ExampleTranscoder::Scratch> scratch;
   if (scratch == nullptr) scratch = std::make_unique<ExampleTranscoder::Scratch>();
   const absl::Cleanup free_if_large = [] {

@@ -74,7 +74,7 @@ class TranscodingTest : public ::testing::Test {
   std::vector<float> scores_;
 };
 
-TEST_F(TranscodingTest, ExamplesOfOneUserRunByTheColumnarSignature) {
+TEST_F(TranscodingTest, TheColumnarSignatureAnswersExamplesOfOneUser) {
   Load(ExampleTranscoding::kExact);
   ASSERT_TRUE(Answer({{2, 1}, {2, 3}}));
   EXPECT_THAT(scores_, ElementsAre(21, 23));
@@ -82,7 +82,7 @@ TEST_F(TranscodingTest, ExamplesOfOneUserRunByTheColumnarSignature) {
   EXPECT_THAT(transcoding_.notes(), ElementsAre(HasSubstr("run by \"columnar\"")));
 }
 
-TEST_F(TranscodingTest, LateSignaturesRunAsStagesWithEachUserOnce) {
+TEST_F(TranscodingTest, LateSignaturesComputeEachUserOnceInStages) {
   Load(ExampleTranscoding::kLate);
   ASSERT_TRUE(Answer({{2, 1}, {2, 3}}));
   ASSERT_TRUE(Answer({{2, 1}, {5, 1}, {2, 3}, {5, 3}}));

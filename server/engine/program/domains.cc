@@ -42,7 +42,7 @@ absl::Status CheckIndex(const std::string& domain, absl::Span<const int64_t> ind
 }
 
 // Whether the columnar signature says that a column has rows; true if it lacks the column. The late
-// one declares a first dimension of 1 both for a user's row and for a column without rows.
+// signature declares a first dimension of 1 for a user's row and for a column without rows alike.
 bool TakesRows(const Signature* columnar, const std::string& column) {
   const int input = columnar == nullptr ? -1 : columnar->inputs().Find(column);
   return input < 0 || columnar->inputs().inputs()[input].batched();

@@ -1,5 +1,5 @@
-// The domains of a signature's columns. A request's extra input row_to_<domain> holds, for each
-// candidate, its row of that domain.
+// The domains of a signature's columns. A request's extra input row_to_<domain> holds the row of
+// that domain that each candidate reads.
 #ifndef COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 #define COLCAST_SERVER_ENGINE_PROGRAM_DOMAINS_H_
 
@@ -30,14 +30,14 @@ class Domains {
  public:
   static constexpr int kCandidates = -1;
 
-  // `domains` assigns columns to domains, those with stages first; other columns are the
-  // candidates'. `columnar`, which must outlive this object, has the same inputs as `declared` but
+  // `domains`, those with stages first, list their columns; all other columns belong to the
+  // candidates. `columnar`, which must outlive this object, has the same inputs as `declared` but
   // takes several rows of every domain. Requests cannot have an index if `columnar` is null or has
   // other inputs, if an input is itself named row_to_<domain>, or if no column is the user's.
   Domains(const tensorflow::SignatureDef& declared, std::vector<DomainColumns> domains,
           const Signature* columnar, const Options& options);
 
-  // Without domains, all rows are the candidates'.
+  // Without domains, all rows belong to candidates.
   Domains() : Domains({}, {}, nullptr, {}) {}
 
   // The domain of an input of the signature, or kCandidates.
@@ -63,8 +63,8 @@ class Domains {
   // together does not change the padding. `lengths` are positions of the lists' lengths.
   bool HaveOneLength(const Batch& batch, absl::Span<const int> lengths) const;
 
-  // Builds an input's feed from its column or default, with the rows of its domain if that has an
-  // index, otherwise with one row per candidate.
+  // Builds an input's feed from its column or default. The feed has the rows of the input's domain
+  // if the domain has an index, otherwise one row per candidate.
   absl::Status BuildFeed(const Batch& batch, int input, tensorflow::Tensor* feed) const;
 
  private:
@@ -94,7 +94,7 @@ class Domains {
   };
   bool MayTakeIndex() const;
   absl::StatusOr<const Form*> FormOf(uint64_t indexed) const;
-  // The group of inputs, a domain's or the candidates', to which an input belongs.
+  // The inputs of the domain of `input` if the domain has an index, otherwise of the candidates.
   const SignatureInputs& SideOf(const Form& form, int input) const;
   absl::Status MakeForm(uint64_t indexed, Form* form) const;
   uint64_t IndexedIn(const ReceivedRequest& received) const;

@@ -43,7 +43,7 @@ TEST_F(DomainsTest, WithoutAnIndexThereIsOneUserAndOneItemPerCandidate) {
   EXPECT_THAT(Rows(), ElementsAre(1, 2, 2));
 }
 
-TEST_F(DomainsTest, AnIndexGivesEachCandidateARowOfItsDomain) {
+TEST_F(DomainsTest, AnIndexMapsCandidatesToRowsOfItsDomain) {
   const Columns columns = {
       {"user", {1, 2}}, {"item", {1, 2, 3}}, {"shop", {5}}, {"candidate", {0}}};
   ASSERT_TRUE(Plan(MessageOf(columns, {1, 0, 1})).ok());
@@ -57,7 +57,7 @@ TEST_F(DomainsTest, AnIndexGivesEachCandidateARowOfItsDomain) {
               HasSubstr("row 0 is -1"));
 }
 
-TEST_F(DomainsTest, AColumnWithNeitherOneRowNorOnePerCandidateIsNamed) {
+TEST_F(DomainsTest, ErrorsNameTheColumnWithAWrongNumberOfRows) {
   EXPECT_THAT(
       std::string(
           Plan(MessageOf(

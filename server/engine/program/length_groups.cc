@@ -91,7 +91,7 @@ bool LengthGroups::GroupReaders(int64_t rows, const Readers& readers) {
   return true;
 }
 
-// Finds or adds the group with these longest lists. Returns -1 if there are too many groups.
+// Finds or adds the group whose longest lists have these lengths; -1 if there are too many groups.
 int LengthGroups::GroupOf(absl::Span<const int64_t> longest) {
   for (int group = 0; group < count_; ++group) {
     if (this->longest(group) == longest) return group;

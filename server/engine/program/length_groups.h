@@ -27,7 +27,7 @@ struct Readers {
   }
 };
 
-// Each thread reuses one.
+// Each thread reuses one object.
 class LengthGroups {
  public:
   // Groups `rows` rows by the longest lists of their requests. A row without readers counts as a
@@ -45,8 +45,8 @@ class LengthGroups {
     return absl::MakeConstSpan(longest_).subspan(group * lists_.size(), lists_.size());
   }
 
-  // Adds rows of the group to `rows`, in ascending order, so that for each list one of the rows is
-  // as long as the group's longest.
+  // Adds rows of the group to `rows`, keeping it in ascending order, so that for each list one of
+  // the rows has the group's longest length.
   void AddLongest(int group, std::vector<int64_t>* rows) const;
 
  private:

@@ -14,8 +14,8 @@ namespace colcast::engine {
 
 namespace {
 
-// Bounds each thread's pool of released plans, and their size. A pool could grow forever, because a
-// queued request may be released on a different thread from the one that read it.
+// Bound each thread's pool of released plans, and the plans' size. A pool could grow forever,
+// because a queued request may be released on a different thread from the one that read it.
 constexpr size_t kMostSpare = 16;
 constexpr size_t kMostKeptColumns = 2048;
 
@@ -44,8 +44,8 @@ void RequestPlan::Release() {
 
 namespace {
 
-// Estimates the memory of a request's input tensors. kOfARow is charged per row, independent of its
-// columns.
+// Estimates the memory of a request's input tensors. kOfARow is charged for each row, however many
+// columns it has.
 int64_t BytesOfInputs(const ReceivedRequest& received, int64_t rows) {
   constexpr double kOfARow = 16;
   constexpr double kMost = 1e15;
@@ -152,7 +152,7 @@ absl::Status Programs::PlanUnrecorded(ReceivedRequest* received, Batch* batch) c
 }
 
 // Tries the exact signature first. Plans all other requests with the requested signature, so that
-// errors name that one.
+// errors name that signature.
 absl::Status Programs::PlanRows(ReceivedRequest* received, Batch* batch) const {
   absl::Status status;
   if (others_.exact != nullptr && others_.exact->Plan(received)) {

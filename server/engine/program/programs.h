@@ -30,8 +30,8 @@ class Programs;
 class StagedProgram;
 struct TranscodedSignature;
 
-// What a program runs on: rows of every domain and the candidates that read them, from one request,
-// several, or a slice of one (docs/domains.md).
+// What a program runs on: rows of every domain and the candidates that read them. They come from
+// one request, several requests, or a slice of a request (docs/domains.md).
 struct Batch {
   // The index of the user domain. Without domains, a signature has only the candidates' rows.
   static constexpr size_t kUser = 0;
@@ -88,8 +88,7 @@ class Program {
   // Whether the program can run the batch, judged by its form and shapes.
   virtual bool Accepts(const Batch& batch) const = 0;
 
-  // Positions of the inputs that hold the lengths of lists whose longest one in a run affects the
-  // results.
+  // Positions of the length inputs whose maximum in a run affects the results.
   virtual std::vector<int> own_lengths() const = 0;
 
   // Whether rows are recorded as independent of the other rows of their run.
@@ -103,8 +102,8 @@ class Program {
   virtual absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) = 0;
 };
 
-// A request that its signature's programs have read once: its columns and the batch to run. Set by
-// Programs::Plan(), except `rules`, `examples` and the profile, which the model sets.
+// A request that its signature's programs have read once: its columns and the batch to run. The
+// model sets `rules`, `examples` and the profile, Programs::Plan() all other fields.
 struct RequestPlan final : PlannedRequest {
   // Returns a released plan if there is one, so that reading a request does not allocate.
   static std::unique_ptr<RequestPlan, ReleasePlan> New();
@@ -143,8 +142,8 @@ class Programs {
   const Domains& domains() const { return *others_.domains; }
   StagedProgram* stages() const { return others_.stages.get(); }
 
-  // Reads a request and reports all its errors, except those in values. Returns RESOURCE_EXHAUSTED
-  // beyond a limit, INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
+  // Reads a request and reports every error except invalid values: RESOURCE_EXHAUSTED beyond
+  // limits, and INVALID_ARGUMENT from Signature and Domains. The plan refers to the request.
   absl::Status Plan(const DecodedRequest& request, RequestPlan* plan) const;
 
   // The properties of a planned request that a scheduler needs.
@@ -158,11 +157,11 @@ class Programs {
   // record says that rows are independent or, without a record, if the rules allow it.
   bool CanBeJoined(const BatchRules& rules, const std::vector<int>& outputs) const;
 
-  // Positions of the lengths of lists whose longest one in a run affects a program's results.
+  // Positions of the length inputs whose maximum in a run affects a program's results.
   const std::vector<int>& own_lengths() const { return own_lengths_; }
 
-  // Positions of the lengths whose maximum must be equal in requests that run together. With stages
-  // these are few, because each stage computes rows of one length at a time.
+  // Positions of the length inputs whose maximum must be equal in requests that run together. With
+  // stages there are few, because each stage computes rows of one length at a time.
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
   // See Model::LogAs().

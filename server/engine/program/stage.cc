@@ -21,7 +21,7 @@ using tensorflow::Tensor;
 // Merging repeated rows pays if at least one row in this many repeats another.
 constexpr int64_t kFewestRepeated = 4;
 
-// After this many requests in a row without repeated rows, looks for them in one of this many.
+// After this many consecutive requests without repeated rows, only one of this many is examined.
 constexpr int64_t kUnrepeatedRequests = 16;
 
 // After a run of more rows or elements than these, the thread frees the input tensors.
@@ -123,8 +123,8 @@ const int64_t* Stage::LengthsOf(size_t input, absl::Span<const int64_t> dims, Ro
   return rows->lengths.data();
 }
 
-// Returns the item table's row numbers, or null if they cannot stand in for the keys: unless all
-// columns come from one item table, and only lists whose padding keys ignore are padded.
+// Returns the rows' numbers in an item table, which can stand in for the keys. Returns null unless
+// all columns come from one table and have padding only where keys ignore it.
 const StoredRows* Stage::StoredRowsOf(const Rows& rows) const {
   const StoredRows* all = nullptr;
   for (size_t i = 0; i < signature_->inputs().inputs().size(); ++i) {
@@ -268,7 +268,7 @@ absl::Status Stage::Compute(Rows* rows, std::vector<Tensor>* made) {
   return status;
 }
 
-// Computes the missing rows in one run per group, with rows that have the group's longest lists.
+// Computes the missing rows in one run per group, which includes the group's longest lists.
 absl::Status Stage::ComputeGroups(Rows* rows, std::vector<Tensor>* made) {
   const auto num_missing = static_cast<int64_t>(rows->missing.size());
   std::vector<int64_t>& running = rows->running;

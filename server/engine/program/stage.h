@@ -95,10 +95,10 @@ class ObservedStage {
 
 class Stage {
  public:
-  // The rows of one run: their columns, and the states found. Each thread reuses one.
+  // The rows of one run: their columns, and the states found. Each thread reuses one object.
   struct Rows {
     int64_t count = 0;
-    absl::Span<const Input* const> columns;  // the batch's; null if left out
+    absl::Span<const Input* const> columns;  // of the batch; null if left out
 
     // The rows whose states are needed, ascending; empty for all.
     std::vector<int64_t> wanted;
@@ -128,9 +128,9 @@ class Stage {
     std::vector<tensorflow::Tensor> feeds;
   };
 
-  // `inputs`: for each input of `signature`, the position of its column in a batch; empty if all
-  // positions are the same. `signature` and `memory` must outlive the stage; null `memory` turns
-  // caching off. `window_rows`: see states::ReuseEstimator.
+  // `inputs[i]` is the position, in a batch, of the column of the signature's input i; if `inputs`
+  // is empty, the position is always i. `signature` and `memory` must outlive the stage; null
+  // `memory` turns caching off. `window_rows`: see states::ReuseEstimator.
   Stage(const Signature* signature, std::string name, std::vector<int> inputs,
         states::StateCache* memory, int64_t window_rows);
 
@@ -142,7 +142,7 @@ class Stage {
   const states::StateStore& store() const { return store_; }
   states::StoreStats stats() const { return store_.stats(); }
 
-  // Positions, in a batch, of the lengths of lists whose longest one affects states.
+  // Positions, in a batch, of the length inputs whose maximum affects states.
   const std::vector<int>& lengths() const { return lengths_; }
 
   // Whether rows have states of one shape, however long their lists are.

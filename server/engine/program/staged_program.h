@@ -58,7 +58,7 @@ class LastStage {
   // Whether candidates read the domain's rows by an index.
   bool has_index(size_t domain) const { return has_index_[domain]; }
 
-  // An index in which all `rows` candidates read row 0.
+  // An index by which all `rows` candidates read row 0.
   static tensorflow::Tensor FirstRow(int64_t rows);
 
   absl::Status Run(const Feeds& feeds, const std::vector<int>& outputs, RunResult* result) const;
@@ -110,20 +110,19 @@ class StagedProgram final : public Program {
 
   std::string_view name() const override { return "stages"; }
 
-  // Accepts every prefetch, every batch with an index, and batches without one if they have
-  // candidates.
+  // Accepts every prefetch, every batch with an index, and every other batch with candidates.
   bool Accepts(const Batch& batch) const override;
   std::vector<int> own_lengths() const override { return own_lengths_; }
   bool has_independent_rows() const override { return last_.signature().record().independent; }
 
-  // Positions of the lengths of lists whose longest one must be equal in requests that run
-  // together: the lists that the last stage reads, and those that determine the width of a state.
+  // Positions of the length inputs whose maximum must be equal in requests that run together. They
+  // belong to the lists that the last stage reads or that determine the width of a state.
   const std::vector<int>& joined_lengths() const { return joined_lengths_; }
 
   // Runs each stage once for rows of one length (length_groups.h). The last stage runs once, or
   // once per user if it takes only one user or reads lists of different lengths. Returns false if
-  // rows cannot be grouped by length and, for a batch without an index, if no state is found and
-  // none is worth caching.
+  // rows cannot be grouped by length, or if the batch has no index, no state is found and none is
+  // worth caching.
   absl::StatusOr<bool> Run(const Batch& batch, RunResult* result) override;
 
   // Whether a received request is a prefetch: user columns but no candidates, with all other
@@ -131,11 +130,11 @@ class StagedProgram final : public Program {
   bool IsPrefetch(const ReceivedRequest& received) const;
 
   // Plans a prefetch, for which Run() computes and caches the user's state and returns outputs
-  // without rows. Returns INVALID_ARGUMENT from SignatureInputs::Plan(), and for several users.
+  // without rows. Returns SignatureInputs::Plan()'s errors, and INVALID_ARGUMENT for several users.
   absl::Status PlanPrefetch(const ReceivedRequest& received, Batch* batch) const;
 
-  // Sets `*states` to the states of the batch's users. Computes and caches the missing ones, for a
-  // prefetch even if users have not repeated so far.
+  // Sets `*states` to the states of the batch's users. Computes the missing ones, and caches them
+  // for a prefetch or if users repeat.
   absl::Status UserStates(const Batch& batch, std::vector<tensorflow::Tensor>* states);
 
   // Whether a request with several users computes each user once and scores all candidates in one
@@ -170,7 +169,7 @@ class StagedProgram final : public Program {
   const bool many_users_per_run_;
   std::deque<Stage> stages_;         // per domain
   std::vector<int> context_inputs_;  // the late signature's inputs that belong to no domain
-  std::vector<bool> is_user_input_;  // by the late signature's input
+  std::vector<bool> is_user_input_;  // per input of the late signature
   // Positions in the late signature.
   std::vector<int> own_lengths_;
   std::vector<int> joined_lengths_;

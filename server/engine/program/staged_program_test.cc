@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// One user, the same shop for both candidates.
+// One user, and one shop for both candidates.
 const std::string kRequest =
     MessageOf({{"user", {2}}, {"item", {3, 4}}, {"shop", {1}}, {"candidate", {100, 200}}});
 
@@ -62,7 +62,7 @@ TEST(StagedProgramTest, ALastStageForOneUserRunsOncePerUser) {
   EXPECT_FALSE(model.programs().stages()->computes_users_once());
 }
 
-TEST(StagedProgramTest, UsersWithoutCandidatesAreComputed) {
+TEST(StagedProgramTest, StatesOfUsersWithoutCandidatesAreComputed) {
   const StagedModel model({});
   DecodedRequest request;
   const std::string message =
@@ -144,7 +144,7 @@ TEST(StagedPrefetchTest, APrefetchMustHaveOneUserAndMayHaveEmptyCandidateColumns
   EXPECT_THAT(std::string(status.message()), HasSubstr("has 2 users; expected 1"));
 }
 
-TEST(StagedPrefetchTest, ARequestWithAnUnknownInputIsNoPrefetch) {
+TEST(StagedPrefetchTest, ARequestWithAnUnknownInputIsNotAPrefetch) {
   const StagedModel model({});
   std::vector<float> scores;
   const absl::Status status = model.Run(MessageOf({{"user", {2}}, {"other", {1}}}), &scores);
@@ -191,7 +191,7 @@ TEST(MakeProgramsTest, ThereAreNoStagesIfADomainsRowsAreNotIndependent) {
   EXPECT_TRUE(model.programs().stores().empty());
 }
 
-TEST(MakeProgramsTest, WithoutColumnarRequestsCannotHaveAnIndex) {
+TEST(MakeProgramsTest, RequestsCannotHaveAnIndexWithoutColumnar) {
   const StagedModel model = Without("columnar");
   EXPECT_FALSE(model.programs().domains().take_index());
   EXPECT_THAT(model.Scores(kRequest), ElementsAre(1123, 1224));

@@ -58,7 +58,7 @@ TEST_F(StateRowsTest, StatesOfDifferentShapesAreNotLaidOutTogether) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(StateRowsTest, LayoutsAreEqualIfDtypesAndInnerShapesAre) {
+TEST_F(StateRowsTest, LayoutsWithEqualDtypesAndInnerShapesAreEqual) {
   const std::optional<uint32_t> number = layouts_.NumberOf(kTensors);
   ASSERT_TRUE(number);
   EXPECT_EQ(layouts_.NumberOf({AsTensor<float>({1, 2}, {1, 2}), AsTensor<tstring>({"b"}, {1})}),

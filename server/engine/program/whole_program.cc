@@ -27,9 +27,9 @@ void DropLarge(std::vector<Tensor>* feeds) {
   }
 }
 
-// Sets `*feeds` to one tensor per input: the sent column or, if it is null, the default. Repeats a
-// single row to `rows` if the input takes rows, unless `rows` is kAsSent. Reuses the tensors in
-// `*feeds`.
+// Sets `*feeds` to one tensor per input: the sent column or, if it is null, the default. If the
+// input takes rows, repeats a single row `rows` times, unless `rows` is kAsSent. Reuses the tensors
+// in `*feeds`.
 absl::Status BuildFeeds(const SignatureInputs& inputs, absl::Span<const Input* const> columns,
                         int64_t rows, std::vector<Tensor>* feeds) {
   const absl::Span<const DeclaredInput> declared = inputs.inputs();
@@ -147,7 +147,7 @@ class GatheredProgram final : public Program {
       const absl::Span<const int64_t> index = RowsIn(batch.domains[domain].index);
       for (int64_t& row : rows) row = index[row];
     } else if (feed->dim_size(0) != batch.candidates) {
-      std::fill(rows.begin(), rows.end(), 0);  // row 0, of the only user
+      std::fill(rows.begin(), rows.end(), 0);  // the only user's row
     } else if (static_cast<int64_t>(rows.size()) == batch.candidates) {
       return absl::OkStatus();
     }

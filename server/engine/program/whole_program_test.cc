@@ -74,7 +74,7 @@ TEST_F(ExactProgramTest, OnlyRequestsThatSendTheUserOnceFit) {
 
 using ::testing::HasSubstr;
 
-// half = x / 2, whose rows are independent. With a query, which has one row: sum = half + query.
+// half = x / 2, whose rows are independent; with a query, which has one row, sum = half + query.
 class RowsProgramTest : public ::testing::Test {
  protected:
   void Make(bool with_query, int64_t item_bytes, int output_dims = 1) {

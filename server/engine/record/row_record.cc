@@ -13,7 +13,7 @@ using rapidjson::Value;
 
 bool IsTrue(const Value* value) { return value != nullptr && value->IsTrue(); }
 
-// Whether the feature has a second column, of lengths.
+// Whether the feature has a second column, which holds lengths.
 bool IsList(const Value& feature) {
   FeatureKind kind;
   return ReadKind(feature, &kind) && (kind == FeatureKind::kVarLen || kind == FeatureKind::kRagged);

@@ -1,6 +1,6 @@
 // What a model's export recorded about its signatures: which ones answer requests with tf.Examples,
 // and how rows depend on each other. The engine joins, splits and caches only what the record
-// allows; the exporter has the rules that decide it (export/rows).
+// allows; the exporter's rules decide what it allows (export/rows).
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
@@ -29,9 +29,9 @@ struct RowRecord {
 
   OneRowInputs one_row_inputs = OneRowInputs::kRepeated;
 
-  // Each row of every output depends on its own row only: a candidate's row, or the row of a
-  // stage's domain. In a late signature, each row depends only on its candidate and the request's
-  // only user.
+  // Each row of every output depends only on its own input row, which is a candidate's or, in a
+  // stage, one of the domain. In a late signature, each row depends only on its candidate and the
+  // request's only user.
   bool independent = false;
   std::string why_not;
 
@@ -56,7 +56,7 @@ struct RecordedSignatures {
   std::string late;          // takes user columns as one row; empty if there is none
   std::vector<ExampleFeature> features;
   std::string not_transcoded;       // why `columnar` must not answer for `source`; empty if it may
-  bool many_users_per_run = false;  // in one run of the last stage
+  bool many_users_per_run = false;  // the last stage takes several users
   std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
   // The record of each signature; empty for old exports, which had none.

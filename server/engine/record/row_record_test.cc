@@ -66,7 +66,7 @@ TEST(RowRecord, AnEarlierExportHasNoRowRecords) {
   EXPECT_THAT(read[0].rows, IsEmpty());
 }
 
-TEST(RowRecord, ADomainWithoutAStageHasItsColumns) {
+TEST(RowRecord, ADomainWithoutAStageKeepsItsColumns) {
   const auto read = Read(R"({"signatures": {"columnar": {
       "features": {"shop_id": {"side": "shop"}, "item_id": {"side": "item", "kind": "var_len"},
                    "position": {"side": "candidate"}, "distance": {"side": "item"}},
@@ -172,7 +172,7 @@ TEST(ExampleRecord, TheReasonNotToTranscodeIsKept) {
   EXPECT_THAT(Read(Record(feature, ""))[0].not_transcoded, HasSubstr("export the model again"));
 }
 
-TEST(ExampleRecord, FeaturesThatNoExportWritesAreNamed) {
+TEST(ExampleRecord, TheReasonNamesWhatNoExportWrites) {
   const std::string good =
       Record(Feature("x", "fixed_len", "float32", "", "[1.0]"), R"("example_transcoding": true, )");
   EXPECT_EQ(Read(good)[0].not_transcoded, "");
