@@ -7,8 +7,8 @@ namespace {
 
 std::string Input(const Column& column) { return "input " + Quoted(column.name); }
 
-// Decodes the varints of several packed bodies to `out`, at most `capacity`, each converted to T by
-// `convert`.
+// Decodes at most `capacity` varints of several packed bodies, converts each to T by `convert`, and
+// writes them to `out`.
 template <typename T, typename Convert>
 class VarintCopier {
  public:
@@ -124,8 +124,8 @@ void RepeatLast(size_t element_size, int64_t written, int64_t count, void* out) 
   }
 }
 
-// Reads one of the lengths at the start of a string column's tensor_content: at most five bytes,
-// ignoring the upper bits of the last one.
+// Reads one of the lengths at the start of a string column's tensor_content. A length has at most
+// five bytes; the upper bits of the fifth are ignored.
 bool ReadStringLength(Reader* reader, size_t* length) {
   const size_t left = reader->Rest().size();
   uint64_t value;

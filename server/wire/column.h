@@ -2,7 +2,7 @@
 // tensorflow::Tensor::FromProto.
 //
 // A tensor_content that is not empty must have the exact size. If it is empty, the dtype's typed
-// field counts: a short list repeats its last value; an empty list gives zeros, false or "".
+// field is read: a short list repeats its last value; an empty list gives zeros, false or "".
 //
 // Stricter than FromProto in three cases where FromProto would silently use data other than what
 // was sent: unknown_rank (it ignores the flag), more values than elements (it drops them), values
@@ -38,7 +38,7 @@ struct StoredRows {
   Span<uint32_t> numbers;
 };
 
-// The values of a column that the server already has, such as rows of an item table, with the
+// A column's values if the server already has them, for example as rows of an item table, with the
 // column's dtype and shape. They are copied only when needed.
 class StoredValues {
  public:
@@ -99,7 +99,7 @@ struct ColumnValues {
   // If set, the values come from here and all fields above are empty. Must outlive the column.
   const StoredValues* stored = nullptr;
 
-  // The bytes received for the column; none for stored values.
+  // The number of bytes received for the column; 0 for stored values.
   size_t received_bytes() const {
     size_t bytes = tensor_content.size() + payload.size();
     for (const std::vector<Bytes>* const parts : {&messages, &strings}) {
@@ -138,7 +138,7 @@ struct Column {
   std::string_view name;
   DataType dtype = DT_INVALID;
   bool unknown_rank = false;
-  std::vector<int64_t> dims;  // as sent, maybe negative or overflowing: see ElementCount()
+  std::vector<int64_t> dims;  // as sent; may be negative or overflow, see ElementCount()
   ColumnValues values;
 
   void Clear() {
@@ -154,8 +154,8 @@ struct Column {
 // unknown rank, a negative dimension, more than 254 dimensions, or a product that overflows int64.
 Status ElementCount(const Column& column, int64_t* count);
 
-// The largest column that may be filled by repeating the last value of a list that is too short:
-// without a limit, a request of a hundred bytes could ask for terabytes.
+// The largest column that may be filled by repeating the last value of a list that is too short.
+// Without a limit, a request of a hundred bytes could ask for terabytes.
 constexpr int64_t kMaxRepeatedBytes = int64_t{1} << 30;
 
 // Checks by sizes alone that the column can fill `count` elements; call before allocating. Errors

@@ -11,7 +11,7 @@
 namespace colcast {
 namespace {
 
-TEST(DataTypeTest, HasTensorFlowsNamesAndSizesInMemory) {
+TEST(DataTypeTest, NamesAndSizesInMemoryAreTensorFlows) {
   const struct {
     int dtype;
     const char* name;
@@ -41,7 +41,7 @@ TEST(DataTypeTest, HasTensorFlowsNamesAndSizesInMemory) {
   }
 }
 
-TEST(DataTypeTest, IsFoundByItsExportAndOpenInferenceNames) {
+TEST(DataTypeTest, DtypesAreFoundByExportAndOpenInferenceNames) {
   EXPECT_EQ(RecordedDataType("float32"), DT_FLOAT);
   EXPECT_EQ(RecordedDataType("float"), DT_INVALID);
   EXPECT_EQ(RecordedDataType(""), DT_INVALID);

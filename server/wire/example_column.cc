@@ -8,9 +8,8 @@
 namespace colcast {
 namespace {
 
-// Returned instead of a count for a refused Feature: its list does not have `dtype`, it contains
-// more than one list, its list is neither one packed run nor all unpacked values, or it is
-// malformed.
+// Returned instead of a count for a Feature that is malformed, that has several lists or a list of
+// another dtype, or whose list is neither one packed run nor all unpacked values.
 constexpr int64_t kUnreadable = -1;
 
 constexpr uint32_t kBytesListTag = MakeTag(1, kLengthType);

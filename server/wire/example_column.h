@@ -18,8 +18,7 @@ namespace colcast {
 // TensorFlow; a Feature that is read has the same values in TensorFlow.
 //
 // Rows are added in ascending order, each at most once. As long as all rows have the bytes of row
-// 0, only that row is stored; the first row that differs makes the object store all of them.
-// Reusable.
+// 0, only that row is stored; after the first row that differs, all are. Reusable.
 class ExampleColumn {
  public:
   // Starts over with row 0 of `rows` rows. `feature` is a serialized Feature, empty if the Example

@@ -33,8 +33,8 @@ class ExampleDecoder {
   bool Decode(const ExampleFeatures& features, const std::vector<Bytes>& examples);
 
   // One column for each column of `features`, in the same order, with one row or one row per
-  // example; the columns of ExampleFeatures::item() always have one per example. They point into
-  // this object and `features`, and are valid until the next Decode().
+  // example (always the latter for ExampleFeatures::item()). The columns point into this object and
+  // `features`, and are valid until the next Decode().
   Span<Column> columns() const { return Span<Column>(columns_.data(), column_count_); }
 
   // The memory that this object keeps for its next use.

@@ -85,7 +85,7 @@ class ExampleDecoderTest : public testing::Test {
     ASSERT_TRUE(ExampleFeatures::Create(std::move(features), &features_).ok());
   }
 
-  // The columns as "name [dims] values"; only "refused" if the decoder leaves them to TensorFlow.
+  // The columns as "name [dims] values", or "refused" if the decoder leaves them to TensorFlow.
   std::vector<std::string> Decode(const std::vector<std::string>& examples) {
     examples_ = examples;  // columns may point into them
     std::vector<Bytes> views(examples_.begin(), examples_.end());
@@ -106,7 +106,7 @@ class ExampleDecoderTest : public testing::Test {
   ExampleDecoder decoder_;
 };
 
-TEST_F(ExampleDecoderTest, ADifferingFeatureHasOneRowPerExample) {
+TEST_F(ExampleDecoderTest, AFeatureThatDiffersHasOneRowPerExample) {
   Parse({Make("id", kFixed, DT_INT64), Make("price", kFixed, DT_FLOAT),
          Make("name", kFixed, DT_STRING)});
   EXPECT_THAT(
@@ -183,7 +183,7 @@ TEST_F(ExampleDecoderTest, SequencesArePaddedWithTheirDefault) {
   EXPECT_THAT(Decode({Example({{"points", Floats({1})}})}), ElementsAre("refused"));
 }
 
-TEST_F(ExampleDecoderTest, FeaturesOutsideTheParseAreSkippedUnread) {
+TEST_F(ExampleDecoderTest, FeaturesThatTheParseOmitsAreSkippedUnread) {
   Parse({Make("x", kFixed, DT_INT64)});
   EXPECT_THAT(Decode({Example({{"other", "no Feature"}, {"x", Ints({1})}, {"", ""}}),
                       Example({{"other", "neither"}, {"x", Ints({2})}, {"new", Ints({1})}}),
@@ -270,7 +270,7 @@ Status Create(std::vector<ExampleFeature> features) {
   return ExampleFeatures::Create(std::move(features), &result);
 }
 
-TEST(ExampleFeatures, AreFoundByName) {
+TEST(ExampleFeatures, FeaturesAreFoundByName) {
   std::unique_ptr<const ExampleFeatures> features;
   ASSERT_TRUE(ExampleFeatures::Create({Make("age", FeatureKind::kFixedLen, DT_INT64, {2, 3}),
                                        Make("tags", FeatureKind::kVarLen, DT_STRING)},
@@ -283,7 +283,7 @@ TEST(ExampleFeatures, AreFoundByName) {
   EXPECT_EQ((*features)[1].length_name, "tags/length");
 }
 
-TEST(ExampleFeatures, UnsupportedFeaturesAreRefusedByName) {
+TEST(ExampleFeatures, ErrorsNameUnsupportedFeatures) {
   const auto expect_refused = [](std::vector<ExampleFeature> features, const char* why) {
     const Status status = Create(std::move(features));
     EXPECT_EQ(status.code, StatusCode::kInvalidArgument);

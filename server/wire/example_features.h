@@ -44,8 +44,8 @@ class ExampleFeatures {
     int64_t size = 1;         // values in one row: the product of `shape`
   };
 
-  // Returns INVALID_ARGUMENT, naming the feature, for a duplicate name, a dtype that cannot be
-  // sent, or a shape or default that no parse op can have; also if there are no features.
+  // Returns INVALID_ARGUMENT if there are no features or, naming the feature, if one has a
+  // duplicate name, a dtype that cannot be sent, or a shape or default that no parse op can have.
   static Status Create(std::vector<ExampleFeature> features,
                        std::unique_ptr<const ExampleFeatures>* result);
 

@@ -27,7 +27,7 @@ struct ExampleRequest {
 // wins, and its repeated occurrences are merged. Returns INVALID_ARGUMENT, with field and byte, for
 // an input that protobuf would refuse; checks neither the tf.Examples nor the rest. Returns
 // RESOURCE_EXHAUSTED beyond `max_examples`, because an example takes much more memory than its
-// bytes on the wire. `name` is the name of the message's type in errors.
+// bytes on the wire. `name` is the message's type, for errors.
 Status DecodeExampleRequest(const Bytes& message, const char* name, int64_t max_examples,
                             ExampleRequest* request);
 

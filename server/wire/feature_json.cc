@@ -102,7 +102,7 @@ bool ReadDefaults(const Value& recorded, ExampleFeature* feature) {
   return true;
 }
 
-// Keeps numbers as text, to be parsed here: RapidJSON 1.1.0 misreads 0e-30 in full-precision mode.
+// Parses numbers itself, because RapidJSON 1.1.0 misreads 0e-30 in full-precision mode.
 class ExactDocument : public rapidjson::Document {
  public:
   bool RawNumber(const char* text, rapidjson::SizeType size, bool) {

@@ -1,4 +1,4 @@
-// For fuzz targets.
+// Helpers for fuzz targets.
 #ifndef COLCAST_SERVER_WIRE_FUZZ_TESTING_H_
 #define COLCAST_SERVER_WIRE_FUZZ_TESTING_H_
 

@@ -28,7 +28,7 @@ Status DecodeInferRequest(const Bytes& message, DecodedRequest* request,
 // Returns INTERNAL, naming the output, if the protocol has no name for its dtype.
 Status WriteInferResponse(const PredictResponse& response, const MakeBuffer& make);
 
-// Requests `version`: a number, or else a label. An empty text requests no particular version.
+// Sets the requested version, or label if `version` is not a number. If empty, neither is set.
 void SetInferVersion(std::string_view version, ModelSpec* spec);
 
 }  // namespace colcast

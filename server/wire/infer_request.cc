@@ -58,7 +58,7 @@ ContentsField ContentsFieldOf(DataType dtype) {
   }
 }
 
-// The wire type of a value in this field that is not packed.
+// The wire type of an unpacked value in this field.
 WireType UnpackedTypeOf(ContentsField field) {
   return field == kFp32s   ? kFixed32Type
          : field == kFp64s ? kFixed64Type

@@ -59,7 +59,7 @@ class DecodedRequest {
   size_t MemoryBytes() const;
 
   // Adds a column, whose dtype, dims and values the caller sets. REQUIRES that no column has this
-  // name. Valid until the next column is added.
+  // name. The pointer is valid until the next column is added.
   Column* AddColumn(std::string_view name);
 
   // Moves the last column into the place of the removed one.
@@ -90,7 +90,7 @@ class DecodedRequest {
   friend class PredictRequestDecoder;
 
   NameTable& AllNames() const;
-  // `as_before`: the names equal the first, perhaps all, of the previous message's names.
+  // `as_before` says that the names equal the previous message's first names, perhaps all of them.
   void RememberNames(bool as_before);
 
   std::vector<Column> columns_;  // the first column_count_ are in use; the others only keep memory
@@ -109,7 +109,7 @@ class DecodedRequest {
 // map keys wins, sub-messages merge, repeated fields may be packed or not, unknown fields are
 // skipped. Returns INVALID_ARGUMENT, naming field, input and byte, for anything that protobuf would
 // refuse; `request` is then unspecified. Whether values fit their dtype and shape is checked later
-// (server/wire/column.h). Sub-messages for other servers are not looked into. Returns
+// (server/wire/column.h). Sub-messages for other servers are not checked. Returns
 // RESOURCE_EXHAUSTED for more than `max_columns` inputs, outputs in the filter, or messages merged
 // into one tensor: each takes much more memory than its bytes on the wire.
 Status DecodePredictRequest(const Bytes& message, DecodedRequest* request,

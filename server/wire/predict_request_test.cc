@@ -137,7 +137,7 @@ TEST(PredictRequestTest, HoldsManyColumns) {
 // A request object keeps the names of its previous message when it reads the next one.
 class NextMessageTest : public ::testing::Test {
  protected:
-  // Expects the message to be read as a new request object would read it.
+  // Expects request_ to read the message as a new object would.
   void ExpectReadAsByAFreshOne(const std::string& message) {
     DecodedRequest fresh;
     const Status expected = DecodePredictRequest(Bytes(message), &fresh);
@@ -187,7 +187,7 @@ class NextMessageTest : public ::testing::Test {
   DecodedRequest request_;
 };
 
-TEST_F(NextMessageTest, IsReadAsByANewObjectWhateverItsNames) {
+TEST_F(NextMessageTest, TheNextMessageIsReadAsByANewObjectWhateverItsNames) {
   for (const std::string& message :
        {usual_, usual_, Input("a", int_), usual_, spec_ + usual_ + Input("e", int_),
         Input("b", float_) + usual_, Input("a", int_) + Input("x", text_) + Input("b", float_),
@@ -197,7 +197,7 @@ TEST_F(NextMessageTest, IsReadAsByANewObjectWhateverItsNames) {
   }
 }
 
-TEST_F(NextMessageTest, IsReadAsByANewObjectWhateverByteChanges) {
+TEST_F(NextMessageTest, TheNextMessageIsReadAsByANewObjectWhateverByteChanges) {
   for (size_t at = 0; at < usual_.size(); ++at) {
     for (const int change : {1, 2, 8, 64, 128}) {
       ExpectReadAsByAFreshOne(usual_);

@@ -86,7 +86,7 @@ bool CountVarints(const Bytes& body, int64_t* count) {
   return ok && counter.pending == 0;
 }
 
-// 1 for a varint, whose size varies.
+// The size of a value in bytes, or 1 for a varint, whose size varies.
 constexpr size_t ValueSize(WireType type) {
   return type == kFixed32Type ? 4 : type == kFixed64Type ? 8 : 1;
 }

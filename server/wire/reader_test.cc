@@ -151,7 +151,7 @@ TEST(ReaderTest, ReadsShortRecordsUpToTheFirstOtherRecord) {
   }
 }
 
-TEST(ReaderTest, NestedReaderEndsWithItsBytesAndKnowsItsOffset) {
+TEST(ReaderTest, ANestedReaderEndsWithItsBytesAndKnowsItsOffset) {
   ForEachSlicing("\x0a\x02\x08\x07\x10\x09", [](const Bytes& bytes) {
     Reader reader(bytes);
     Reader nested;

@@ -18,7 +18,7 @@ class TensorDecoder {
 
   template <typename AnyReader>
   bool Merge(AnyReader message) {
-    // Protobuf's libraries write these two fields first: expecting them saves a branch on the tag.
+    // Protobuf's libraries write these two fields first; expecting them saves a branch on the tag.
     if (!MergeNext<MakeTag(1, kVarintType)>(&message)) return false;
     if (!MergeNext<MakeTag(2, kLengthType)>(&message)) return false;
     has_values_ = false;
