@@ -159,7 +159,7 @@ void Connection::Refuse(const Error& error) {
   }
 }
 
-// Answers an invalid request and closes the connection: where the next request starts is unknown.
+// Answers an invalid request and closes the connection, as the next request's start is unknown.
 void Connection::Refuse(int code, const std::string& why) {
   form_ = {};
   Write(ErrorResponse(code, why));

@@ -58,7 +58,7 @@ int HttpCode(StatusCode code);
 Response ErrorResponse(int code, std::string_view message);
 Response ErrorResponse(const Status& status);
 
-// Whether an Accept-Encoding header accepts gzip: names it, or "*", with a weight above 0.
+// Whether an Accept-Encoding header names gzip or "*" with a weight above 0.
 bool AcceptsGzip(std::string_view accept_encoding);
 
 // Optimizes for speed rather than size.

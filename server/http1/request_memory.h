@@ -54,7 +54,7 @@ class RequestMemory {
 };
 
 // Bytes in one block that grows as they are appended. Beyond kMapped the block is mapped and grows
-// by moving its pages: without a copy, and without memory for bytes not yet written.
+// by moving its pages, which needs neither a copy nor memory for bytes not yet written.
 class CountedBytes {
  public:
   // `memory` counts the block; it may be null, and must live until the block is cleared. If there

@@ -57,14 +57,14 @@ class HttpServer {
   void Drain();
 
   // Accepts no more requests and returns when the requests in flight have been answered. At
-  // `deadline`, cuts off unfinished requests, such as one whose body does not arrive, and logs it.
+  // `deadline`, cuts off unfinished requests, such as one whose body never arrives, and logs this.
   void Shutdown(std::chrono::steady_clock::time_point deadline);
 
  private:
   HttpServer(const Options& options, Router router, net::Poller* poller);
   Status Listen();
 
-  const Router router_;  // not in shared_, because a handler may be the last to release that
+  const Router router_;  // not in shared_: a handler may be the last to release shared_
   const std::shared_ptr<Shared> shared_;
   std::shared_ptr<net::Listener> listener_;
   std::string address_;

@@ -27,7 +27,7 @@ class Connection;
 // A method has either `handle` (unary) or `open` (any number of answers to one request). Both must
 // return soon.
 struct Method {
-  // Handles a call: must finish it, now or later.
+  // Handles a call, and must finish it now or later.
   std::function<void(Call*)> handle = {};
   // Returns an object that may send answers. It is destroyed when the call ends.
   std::function<std::shared_ptr<void>(Call*)> open = {};
@@ -67,7 +67,7 @@ class Call {
 
   // Sends response(), or the status if that is an error. Call once, on any thread; the call may be
   // destroyed when this returns. A response that CountResponse() has not counted is counted now; if
-  // that fails, the error is sent instead. In a streaming method: ends the call after the message
+  // that fails, the error is sent instead. In a streaming method, ends the call after the message
   // that is being sent, and has no effect if the call has ended.
   void Finish(Status status);
 
@@ -106,7 +106,7 @@ class Call {
 
   std::vector<std::pair<std::string, std::string>> trailers_;
 
-  // The output; guarded by the lock of the connection's answers.
+  // The output, guarded by the connection's answers_mutex_.
   std::optional<Message> next_;
   std::optional<Status> last_;
   bool is_answered_ = false;  // last_ was sent, or cannot be sent

@@ -36,7 +36,7 @@ struct ConnectionOptions {
   std::chrono::milliseconds keepalive_time = std::chrono::hours(2);
   std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(20);
   // A connection accepts no more calls once it has been without calls for max_idle or has reached
-  // max_age; max_age_grace after max_age it is closed.
+  // max_age. It is closed max_age_grace after max_age.
   std::chrono::milliseconds max_idle = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age = std::chrono::milliseconds::max();
   std::chrono::milliseconds max_age_grace = std::chrono::milliseconds::max();

@@ -42,8 +42,8 @@ struct Connection::Callbacks {
     ++Of(user_data).use_.items;
     Call* const call = CallOf(session, frame->hd.stream_id);
     if (call == nullptr) return 0;
-    // Drops trailers, which gRPC clients never send: they must not change the headers of a call
-    // that is being handled.
+    // Drops trailers, which gRPC clients never send, because they must not change the headers of a
+    // call that is being handled.
     const bool is_trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
     call->AddHeader(is_trailer ? std::string_view() : View(name), View(value));
     if (call->header_bytes_ > kMaxOverLimit * Of(user_data).shared_->options.max_header_bytes) {

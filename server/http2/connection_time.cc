@@ -67,8 +67,8 @@ void Connection::KeepAlive(Clock::time_point now) {
   }
 }
 
-// Pings the client after the notice: its answer follows every call that it opened before it read
-// the notice.
+// Pings the client after the notice, because the client's answer follows every call that it opened
+// before it read the notice.
 void Connection::BeginDrain() {
   if (phase_ >= Phase::kDraining) return;
   phase_ = Phase::kDraining;

@@ -75,7 +75,7 @@ namespace {
 // Shorter runs of bytes are copied, because sharing them would keep a block of 64 KiB alive.
 constexpr size_t kMinSharedBytes = 8 << 10;
 
-// Bounds of a new block: blocks grow with the bytes received, not with the prefix's claim.
+// Bounds of a new block's size. Blocks grow with the bytes received, not with the announced length.
 constexpr size_t kMinRoom = 1 << 10;
 constexpr size_t kMaxRoom = 64 << 10;
 

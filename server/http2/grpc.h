@@ -43,8 +43,8 @@ inline MessagePrefix PrefixOf(size_t message_bytes, bool is_compressed) {
 
 enum class Compression { kNone, kGzip, kDeflate };
 
-// A message, possibly compressed: views of its bytes where they were received or written, and the
-// owners of that memory. Copies share the bytes.
+// A message, possibly compressed. Holds views of its bytes where they were received or written, and
+// the owners of that memory. Copies share the bytes.
 class Message {
  public:
   using Owner = std::shared_ptr<const void>;  // keeps the bytes of a slice alive
@@ -136,7 +136,7 @@ using MakeBlock = std::function<Status(size_t bytes, std::shared_ptr<uint8_t[]>*
 Status MakePlainBlock(size_t bytes, std::shared_ptr<uint8_t[]>* block);
 
 // Replaces a compressed message with the decompressed one, in blocks of at most a megabyte; leaves
-// other messages unchanged. Returns RESOURCE_EXHAUSTED if that takes more than `max_bytes` or there
+// other messages unchanged. Returns RESOURCE_EXHAUSTED if the result exceeds `max_bytes` or there
 // is no memory; INTERNAL, as in gRPC, for invalid compressed bytes; or the error of `make_block`.
 // On an error the message is unchanged.
 Status Inflate(size_t max_bytes, Message* message, const MakeBlock& make_block = MakePlainBlock);

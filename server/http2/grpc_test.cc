@@ -82,7 +82,7 @@ TEST(MessageReaderTest, SmallRunsAreCopiedIntoFewSlices) {
   EXPECT_LE(reader.Take().slices().size(), 4);
 }
 
-TEST(MessageReaderTest, ATooLongMessageIsRefusedByItsPrefix) {
+TEST(MessageReaderTest, ATooLongMessageIsRefusedOnceItsPrefixIsRead) {
   MessageReader reader(100);
   std::vector<std::string> messages;
   EXPECT_TRUE(ReadAll(&reader, Framed(Text(100)), 1, &messages).ok());

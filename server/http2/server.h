@@ -24,8 +24,8 @@ class Server {
   // Cuts off all calls, and waits for handlers like Shutdown().
   ~Server();
 
-  // Listens; 0 is any free port. Sets *bound to the port. Returns UNAVAILABLE, naming the address,
-  // on failure.
+  // Listens on `port`, or on any free port if it is 0. Sets *bound to the port. Returns
+  // UNAVAILABLE, naming the address, on failure.
   Status Listen(const std::string& host, int port, int* bound);
   // Listens on a unix socket.
   Status Listen(const std::string& path);

@@ -98,8 +98,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Closes the connection if it IsIdle(). Sets last_use() to now, so that CloseIdlest() does not
   // choose the connection again.
   void MakeRoom();
-  // Connections to close first compare less: first connections without a complete call, then the
-  // longest unused ones. May be called on any thread; exact to a second.
+  // Compares less for a connection that is closed earlier: connections without a complete call come
+  // first, then the longest unused ones. May be called on any thread; exact to a second.
   std::pair<bool, scheduling::Clock::time_point> last_use() const { return {had_call_, used_}; }
 
  protected:
@@ -181,7 +181,7 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   std::atomic<scheduling::Clock::time_point> used_{scheduling::Clock::now()};
 
   // Used only by the owning thread.
-  bool called_ = false;  // since the last tick
+  bool called_ = false;  // a call was received since the last tick
   bool is_read_short_ = true;
   std::chrono::nanoseconds wasted_{};  // halved every second
   unsigned held_ = 0;                  // reads postponed to the next second

@@ -176,7 +176,7 @@ class Hosts {
   // Returns the same Host for all peers of one host, as long as any reference exists.
   std::shared_ptr<Host> Of(const std::string& peer);
 
-  // Answers that clients have not read yet: HTTP/2 does not force a client to read them.
+  // Answers that clients have not read yet. HTTP/2 does not force a client to read them.
   Budget unread;
   // Bodies of REST requests, the columns read from them, and decompressed gRPC messages.
   MemoryLimit bodies;

@@ -32,7 +32,7 @@ TEST(BudgetTest, AHardBudgetIsNeverExceeded) {
   EXPECT_EQ(budget.bytes(), 100u);
 }
 
-TEST(HoldingTest, CountsUntilItIsReturned) {
+TEST(HoldingTest, BytesCountUntilTheyAreReturned) {
   Budget budget({100, 75, false});
   Budget::Account host;
   {

@@ -56,8 +56,8 @@ class Listener final : public Pollable {
     Accept accept;
   };
 
-  // Listens; 0 is any free port. Returns UNAVAILABLE, with the reason, on failure. `poller` must
-  // outlive the listener, and owns it until End().
+  // Listens on `port`, or on any free port if it is 0. Returns UNAVAILABLE, with the reason, on
+  // failure. `poller` must outlive the listener, and owns it until End().
   static Status Listen(const std::string& host, int port, Serving serving, Poller* poller,
                        std::shared_ptr<Listener>* listener);
   // Listens on a unix socket.

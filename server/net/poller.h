@@ -88,7 +88,7 @@ class Standby {
   Standby(const Standby&) = delete;
   Standby& operator=(const Standby&) = delete;
 
-  // Checks all sockets for timeouts now, instead of once a second: for tests.
+  // For tests: checks all sockets for timeouts now, instead of once a second.
   void LookNow() { look_now_ = true; }
 
  private:

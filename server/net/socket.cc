@@ -83,8 +83,8 @@ Socket::Result ResultOf(ssize_t returned, size_t* size) {
   return again ? Socket::Result::kAgain : Socket::Result::kClosed;
 }
 
-// Notes whether the last read returned data: OpenSSL reports "again" both for an empty socket and
-// after a TLS message without data.
+// Notes whether the last read returned data, because OpenSSL reports "again" both for an empty
+// socket and after a TLS message without data.
 long NoteInput(BIO* bio, int operation, const char*, size_t, int, long, int returned, size_t*) {
   if (operation == (BIO_CB_READ | BIO_CB_RETURN)) {
     *reinterpret_cast<bool*>(BIO_get_callback_arg(bio)) = returned > 0;

@@ -64,7 +64,7 @@ class TlsContext {
 
   std::mutex reload_mutex_;
   TlsConfig config_ ABSL_GUARDED_BY(reload_mutex_);  // the last valid one
-  // When certificates that were refused because they are not valid yet become valid; 0 for none.
+  // When the refused certificates, which are not valid yet, become valid; 0 for none.
   int64_t retry_at_ ABSL_GUARDED_BY(reload_mutex_) = 0;
   mutable std::mutex mutex_;
   std::array<std::shared_ptr<SSL_CTX>, 2> current_ ABSL_GUARDED_BY(mutex_);  // by protocol

@@ -118,7 +118,7 @@ class ExampleBuilder {
 
   // Counts additional memory when an Example is larger than all earlier ones.
   void Count(size_t text) {
-    constexpr size_t kObjectBytes = 64;  // of a string, or a feature
+    constexpr size_t kObjectBytes = 64;  // per string or feature
     taken_ += kObjectBytes + text;
     if (memory_ == nullptr || taken_ <= counted_) return;
     memory_->Take(taken_ - counted_);
@@ -133,8 +133,8 @@ class ExampleBuilder {
   Feature* feature_ = nullptr;
 };
 
-// Appends the Example with its features sorted by name: reading is faster if all Examples have the
-// same order.
+// Appends the Example with its features sorted by name, because Examples with the same order are
+// faster to read.
 void AppendSerialized(const tensorflow::Example& example, CountedBytes* bytes) {
   const size_t size = example.ByteSizeLong();
   google::protobuf::io::ArrayOutputStream stream(bytes->Room(size), static_cast<int>(size));

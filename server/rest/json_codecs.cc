@@ -39,7 +39,7 @@ Status InflateBody(const CountedBytes& compressed, size_t max_bytes, CountedByte
       [text](size_t size) { text->Extend(size); });
 }
 
-// A call over HTTP. Its body is read before the call runs. `Base` is a class of codecs.
+// A call over HTTP. Its body is read before the call runs. `Base` is a codec class.
 template <typename Base>
 class JsonCodec : public Base {
  public:
@@ -127,7 +127,7 @@ class JsonCodec : public Base {
   bool is_too_large_ = false;
 
  protected:
-  // Counts the memory of the body, and of what derived classes read from it.
+  // Counts the memory of the body and of the values that derived classes read from it.
   const std::unique_ptr<RequestMemory> memory_;
 
  private:

@@ -158,7 +158,7 @@ TEST(JsonColumn, NestingIsLimited) {
             "input \"x\": lists nested deeper than 254");
 }
 
-TEST(JsonColumn, ADtypeWithoutJsonIsUnimplemented) {
+TEST(JsonColumn, ADtypeThatJsonLacksIsUnimplemented) {
   const Status status = Parsed(DT_COMPLEX64, "1").status();
   EXPECT_EQ(status.code, StatusCode::kUnimplemented);
   EXPECT_EQ(status.message,

@@ -44,7 +44,7 @@ constexpr size_t kMostDigits = 60;  // of a number in an error message
 // Nesting takes eight bytes of memory for each byte that a client sends.
 constexpr size_t kMaxDepth = 100'000;
 
-// The current string, and the memory of all strings with escapes: at most the text's size.
+// The current string, and the memory of all strings with escapes, at most the text's size.
 struct Strings {
   RequestMemory* const memory;
   const char* current = nullptr;

@@ -52,7 +52,7 @@ inline JsonValue JsonString(std::string_view text) {
 // A description for error messages, at most one line: the string "x", a list of 3.
 std::string Describe(const JsonValue& value);
 
-// REQUIRES kBase64. Returns false if it is not base64; padding may be missing.
+// REQUIRES kBase64. Returns false if the text is not base64; padding may be missing.
 bool DecodeBase64(const JsonValue& value, std::string* bytes);
 
 // Reads a value during parsing, without building a tree. Receives a scalar, or the beginning,

@@ -38,9 +38,9 @@ class PredictJson {
   // not needed afterwards; see ReadJson(). The text is read twice if "signature_name" follows the
   // inputs. An input with a default may be absent; in row format it must then be absent from all
   // rows. INVALID_ARGUMENT names the input, the row and the element. Returns RESOURCE_EXHAUSTED for
-  // more than `max_rows` instances. As in TF Serving, a dtype that JSON cannot represent is
-  // UNIMPLEMENTED, in row format INVALID_ARGUMENT. Of several errors, returns a syntax error first,
-  // then one in the signature's name, then the first one found in the inputs.
+  // more than `max_rows` instances. As in TF Serving, a dtype that JSON cannot represent is an
+  // UNIMPLEMENTED error, or INVALID_ARGUMENT in row format. Of several errors, returns a syntax
+  // error first, then one in the signature's name, then the first one found in the inputs.
   Status Read(std::string_view text, int64_t max_rows, const FindSignature& find);
 
   const std::string& signature_name() const { return signature_name_; }  // empty if none is named

@@ -181,7 +181,7 @@ TEST(ReadInputs, ErrorsNamePlaceAndCause) {
   }
 }
 
-TEST(ReadInputs, ADtypeWithoutJsonFailsWithTfServingsCode) {
+TEST(ReadInputs, ADtypeThatJsonLacksFailsWithTfServingsCode) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16, DT_COMPLEX64, DT_COMPLEX128}) {
     EXPECT_EQ(Parsed(R"({"inputs": [1]})", OneInput(dtype)).status.code,
               StatusCode::kUnimplemented);
@@ -249,7 +249,7 @@ TEST(SignatureName, MayFollowTheInputs) {
   EXPECT_EQ(parsed.json.signature_name(), "s");
 }
 
-TEST(Memory, OfColumnsIsCountedAndReturned) {
+TEST(Memory, TheMemoryOfColumnsIsCountedAndReturned) {
   net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);
