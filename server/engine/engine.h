@@ -65,7 +65,7 @@ struct Options {
   // turns the cache off.
   int64_t user_state_bytes = int64_t{64} << 20;
   int64_t item_state_bytes = int64_t{64} << 20;
-  LogSink log = WriteLog;  // the executable's, so that its log queue and format apply
+  LogSink log = WriteLog;  // the executable's function, so that its log queue and format apply
 };
 
 // What a request saves by sending columns once, and how much its tf.Examples repeat.

@@ -22,9 +22,9 @@ class LookupErrors {
   // `graph` is the graph of a signature with these inputs.
   LookupErrors(const tensorflow::GraphDef& graph, const SignatureInputs& inputs);
 
-  // Adds to an error the lookups that may have caused it: the one whose node the message names or,
-  // if it names none, those in tables with as many rows as the limit in the message. If any of them
-  // depends on exactly one input with the wrong index, names only those. Returns other errors
+  // Adds to an error the lookups that may have caused it: the lookup whose node the message names
+  // or, without a node, all lookups in tables with as many rows as the limit in the message. If
+  // some depend on exactly one input with the wrong index, names only these. Returns other errors
   // unchanged. `feeds` are in the order of the inputs.
   absl::Status Explained(const absl::Status& status,
                          absl::Span<const tensorflow::Tensor> feeds) const;

@@ -106,7 +106,7 @@ class TensorFlowModel final : public Model {
   void PrepareWaiting(const std::string& name);
   // Sets how requests to each signature that has programs are answered.
   void Serve();
-  // Returns why a signature cannot be run; FAILED_PRECONDITION if the model has none named `name`.
+  // Returns why a signature cannot be run; FAILED_PRECONDITION if the model does not have it.
   absl::Status NotServed(std::string_view name) const;
   // While the result exists, runs on the calling thread read the tables as they are now. Null if no
   // table has changed and `pinned` is false.

@@ -2,8 +2,8 @@
 // rows.
 //
 // If TensorFlow answers a request as it was sent, the server returns that answer. It repeats inputs
-// only if the signature refuses the request because of their rows. A trial shows that: with made-up
-// values, the signature refuses the inputs with one row beside others with two, and accepts all of
+// only if the signature refuses the request because of their rows. A trial with made-up values
+// shows that: the signature refuses inputs with one row beside others with two, and accepts all of
 // them with two. The values of requests play no role, so an invalid value never looks like wrong
 // rows, and a request never changes the answer to another. If a signature's inputs are parts of a
 // sparse or ragged tensor, none is repeated: their first dimensions count values, or they are lists

@@ -1,4 +1,4 @@
-// Indices of rows, functions that copy and gather rows of tensors, and runs of several users' rows.
+// Indices of rows, functions that copy and gather rows of tensors, and runs for several users.
 #ifndef COLCAST_SERVER_ENGINE_ROWS_H_
 #define COLCAST_SERVER_ENGINE_ROWS_H_
 

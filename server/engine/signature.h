@@ -39,8 +39,8 @@ namespace colcast::engine {
 // so only requests for the same outputs wait for it.
 class Callables {
  public:
-  // Besides the callable for all outputs, this many sets of outputs get their own: the first ones
-  // that requests ask for. Requests for any other set run all outputs.
+  // The first kMost other sets of outputs that requests ask for get callables of their own, like
+  // the set of all outputs. Requests for any further set run all outputs.
   static constexpr size_t kMost = 8;
 
   // `feeds` and `fetches` are tensor names in the graph. `session` must outlive this object.
@@ -195,7 +195,7 @@ class Signature {
   const std::vector<const void*>& tables() const { return tables_; }
 
   struct Traits {
-    // Properties that hold for every input, except for `runs_alone`.
+    // All traits but `runs_alone` hold for every input.
     bool takes_rows = false;
     bool takes_rows_or_settings = false;  // a setting is a scalar
     bool takes_rows_or_one_row = false;

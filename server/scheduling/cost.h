@@ -152,7 +152,7 @@ class MemoryEstimate {
 
   mutable std::mutex mutex_;
   std::array<Runs, 64> runs_ ABSL_GUARDED_BY(mutex_);
-  // The line: memory at the smallest input, and memory per additional byte.
+  // The fitted line consists of the memory at the smallest input and the memory per further byte.
   Point smallest_ ABSL_GUARDED_BY(mutex_);
   double largest_input_ ABSL_GUARDED_BY(mutex_) = 0;
   double slope_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -41,8 +41,8 @@ class ShortRequests {
 
   // Call when a short request runs.
   void Note();
-  // Whether a request of this cost should now run on a low-priority thread: it is long, and a short
-  // request ran within the last second.
+  // Whether a request of this cost should now run on a low-priority thread, because it is long and
+  // a short request ran within the last second.
   bool GivesWay(Clock::duration cost) const;
   // Whether a run of this length may occupy the last worker.
   bool MayTakeLastWorker(Clock::duration time) const;

@@ -98,8 +98,8 @@ class Job {
   virtual Clock::time_point deadline() const = 0;
   virtual bool cancelled() const = 0;
 
-  // Identifies the client, a caller or a connection: all its jobs return the same number. 0 means
-  // that the client has no other jobs.
+  // Identifies the client, which is a caller or a connection. All its jobs return the same number;
+  // 0 means that the client has no other jobs.
   virtual uint64_t client() const { return 0; }
 
   // Fills in the parts of the profile that are cheap to determine. Called by the submitting thread

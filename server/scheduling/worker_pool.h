@@ -58,7 +58,7 @@ class IdleWorkers {
   // Wakes a worker, if any is idle.
   void WakeOne();
 
-  // For shutdown: wakes one worker, which must call this again to wake the next one.
+  // Wakes one worker for shutdown. The worker must call this again to wake the next one.
   void WakeAll() { events_->Wake(); }
 
   // Waits until woken, but no longer than `wait`. Releases the lock while waiting.

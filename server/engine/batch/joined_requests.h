@@ -1,5 +1,5 @@
-// Runs several requests to one signature as one: stacks their rows, then gives each request its
-// rows of the outputs.
+// Answers several requests to one signature in one run: stacks their rows, then gives each request
+// its rows of the outputs.
 #ifndef COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 #define COLCAST_SERVER_ENGINE_BATCH_JOINED_REQUESTS_H_
 

@@ -23,8 +23,8 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Whether slices may share rows of a domain, which each slice would then compute. User states do
-// not count: they are computed once for all slices.
+// Whether slices may share rows of a domain, so that each slice would compute them. Ignores users,
+// whose states are computed once for all slices.
 bool SharesRows(const Batch& batch) {
   for (size_t domain = Batch::kUser + 1; domain < batch.domains.size(); ++domain) {
     if (batch.domains[domain].has_index()) return true;

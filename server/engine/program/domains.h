@@ -33,7 +33,7 @@ class Domains {
   // `domains`, those with stages first, list their columns; all other columns belong to the
   // candidates. `columnar`, which must outlive this object, has the same inputs as `declared` but
   // takes several rows of every domain. Requests cannot have an index if `columnar` is null or has
-  // other inputs, if an input is itself named row_to_<domain>, or if no column is the user's.
+  // other inputs, if an input is itself named row_to_<domain>, or if the user has no columns.
   Domains(const tensorflow::SignatureDef& declared, std::vector<DomainColumns> domains,
           const Signature* columnar, const Options& options);
 

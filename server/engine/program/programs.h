@@ -65,7 +65,7 @@ struct Batch {
   // One per input of the signature, with as many rows as the input's domain, or one row; null if
   // the input was left out. Owned by the request or by the maker of the batch.
   absl::Span<const Input* const> columns;
-  // If not null, the users' states, already computed; user columns are then not read.
+  // The users' states if they are already computed, else null. If set, user columns are not read.
   const std::vector<tensorflow::Tensor>* user_states = nullptr;
 
   bool has_index(int domain) const { return has(domain) && domains[domain].has_index(); }
@@ -183,7 +183,7 @@ class Programs {
   };
 
   void Count(const absl::Status& status, Counted* run) const;
-  // Whether some columns are the user's, and requests may have several users.
+  // Whether some columns belong to the user and requests may have several users.
   bool has_users() const;
   absl::Status PlanRows(ReceivedRequest* received, Batch* batch) const;
   absl::Status PlanUnrecorded(ReceivedRequest* received, Batch* batch) const;

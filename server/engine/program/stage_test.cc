@@ -178,7 +178,7 @@ class StageKeysTest : public ::testing::Test {
     columns_[inputs().Find(name)] = &sent_.emplace_back(message).input;
   }
 
-  // The rows' keys in a stage whose states are as wide as a list if `padding_counts`.
+  // The rows' keys. With `padding_counts`, uses the stage whose states are as wide as a list.
   std::vector<states::Key> Keys(int64_t count, bool padding_counts) {
     const Stage& stage = stages_[padding_counts ? 1 : 0];
     stage.Begin(count, columns_, &rows_);

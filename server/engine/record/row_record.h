@@ -59,7 +59,7 @@ struct RecordedSignatures {
   bool many_users_per_run = false;  // the last stage takes several users
   std::vector<std::string> stages = {"user", "item"};    // domains with a stage, the user first
   std::map<std::string, std::set<std::string>> columns;  // by domain
-  // The record of each signature; empty for old exports, which had none.
+  // The record of each signature; empty for old exports, which wrote none.
   std::map<std::string, RowRecord> rows;
 };
 
