@@ -48,7 +48,7 @@ struct DeclaredInput {
   tensorflow::DataType dtype = tensorflow::DT_INVALID;  // DT_INVALID accepts any
   bool unknown_rank = false;
   Dims dims;                  // -1 for unknown sizes
-  bool other_domain = false;  // its rows, if it has any, are not the candidates'
+  bool other_domain = false;  // its rows, if any, are not candidates
   bool has_default = false;
   Dims default_dims;  // dimensions of SignatureDef.defaults[alias]
   tensorflow::DataType default_dtype = tensorflow::DT_INVALID;
@@ -60,7 +60,7 @@ struct DeclaredInput {
   bool batched() const { return !other_domain && (unknown_rank || (!dims.empty() && dims[0] < 0)); }
 };
 
-// Sets `other_domain` of the inputs whose rows, if any, are not the candidates'.
+// Sets `other_domain` for states with an index, and for inputs of unknown rank that are not alone.
 void FindOtherDomains(absl::Span<DeclaredInput> declared);
 
 // Sets `list_partner` of lists [?,?] and their lengths, int64 [?] with the alias "LIST/length".

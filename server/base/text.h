@@ -19,8 +19,8 @@ inline bool StartsWith(std::string_view text, std::string_view start) {
 // Decodes pairs of hexadecimal digits in lower case. Returns false for any other text.
 bool ReadHex(std::string_view text, std::string* bytes);
 
-// Whether the text is valid UTF-8, as proto3 requires of string fields: no overlong forms, no
-// surrogates, nothing above U+10FFFF.
+// Whether the text is valid UTF-8, as proto3 requires of string fields, without overlong forms,
+// surrogates or characters above U+10FFFF.
 bool IsValidUtf8(std::string_view text);
 
 // Decodes percent-encoding (RFC 3986, section 2.1) in URLs and gRPC messages. Leaves a '%'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the fuzzer of the independence rule (tests/rows/fuzz.py), then builds those of server/fuzz and server/engine/fuzz,
-# each for FUZZ_SECONDS (default 60). Starts from the
+# Runs the fuzzer of the independence rule (tests/rows/fuzz.py), then builds and runs those of server/fuzz and
+# server/engine/fuzz, each for FUZZ_SECONDS (default 60). Starts from the
 # inputs in tests/hostile/corpus.tar.gz, and adds inputs that reach new code to that archive. Leaves inputs that fail in
 # build/fuzz/found. After fixing the error, copy the input to build/fuzz/corpus/NAME and run
 # `scripts/corpus.sh pack build/fuzz/corpus`.

@@ -40,7 +40,7 @@ class BusErrorGuard {
 // All methods may be called from any thread.
 class MappedFile {
  public:
-  // Returns the errors of File::Open(), DATA_LOSS if the file is empty, or RESOURCE_EXHAUSTED.
+  // Returns File::Open()'s errors, DATA_LOSS if empty, RESOURCE_EXHAUSTED if it cannot be mapped.
   static Status Open(const std::string& path, std::shared_ptr<const MappedFile>* opened);
 
   ~MappedFile();

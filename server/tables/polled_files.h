@@ -43,7 +43,7 @@ class PolledFiles {
       std::string format, std::function<bool()> stop = [] { return false; })
       : format_(std::move(format)), stop_(std::move(stop)) {}
 
-  // Passes a file to `use`, which reads its data when it asks for the first tensor. Errors name the
+  // Passes a file to `use`. Its data is read when `use` asks for the first tensor. Errors name the
   // file. A refused file is not read again until it is replaced, unless memory was short.
   Status Use(const std::string& path, const FileIdentity& id, const UseFile& use);
 
@@ -66,8 +66,7 @@ class PollThread {
   PollThread() = default;
   ~PollThread();
 
-  // Destroying a job stops its calls and waits for one in progress. The poller must outlive the
-  // job.
+  // Destroying a job stops its calls and waits for one in progress. The poller must outlive jobs.
   using Job = std::unique_ptr<void, std::function<void(void*)>>;
 
   // Calls `poll` every `wait`, until `*job` is destroyed. Returns RESOURCE_EXHAUSTED if the thread

@@ -55,14 +55,14 @@ std::vector<ExampleFeature> AllFeatures() {
   return features;
 }
 
-// A set of features to parse, for both implementations.
+// The features to parse, in the form that each implementation needs.
 struct Parse {
   std::vector<std::string> names;
   std::unique_ptr<const ExampleFeatures> features;
   std::unique_ptr<ExampleOracle> oracle;
 };
 
-// Bit k of `choice` selects features 3k to 3k + 2. Returns null if none is selected.
+// Bit k of `choice` selects features 3k to 3k + 2. At least one must be selected.
 std::unique_ptr<Parse> MakeParse(uint32_t choice) {
   auto parse = std::make_unique<Parse>();
   std::vector<ExampleFeature> kept;

@@ -157,7 +157,7 @@ class Builder {
   }
 
   std::string Tensor(int depth) {
-    // Pairs of a dtype and the field of its values, so that most tensors are meaningful.
+    // Pairs each dtype with the field of its values, so that most tensors are meaningful.
     struct Choice {
       uint8_t dtype, field;
     };

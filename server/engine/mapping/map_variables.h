@@ -45,7 +45,7 @@ class MappedVariables {
   // table's bytes differ from the saved ones.
   absl::Status CopyOthers(tensorflow::Session* session);
 
-  // Drops the tables whose variables were freed, because signatures read them in int8 only.
+  // Drops the tables of freed variables, which signatures read only in int8.
   void DropFreed(tensorflow::Session* session);
 
   // The variables' tables, to which deltas may apply.

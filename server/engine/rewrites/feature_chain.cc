@@ -40,7 +40,7 @@ bool OnlyAddsAxes(const ShapedGraph& graph, const Node& node) {
   return true;
 }
 
-// The number of values per row, if the shape has rows and determines it.
+// The number of values per row, if the shape has rows and their size is known.
 std::optional<int64_t> ValuesInRow(const PartialTensorShape& shape) {
   if (shape.dims() < 1) return {};
   int64_t values = 1;

@@ -1,9 +1,9 @@
 // Finds signatures whose answers depend on more than the request and the model's files.
 //
 // States may be cached, requests joined and split, and graphs rewritten only if the answer is a
-// function of those two: no served signature may write what a signature reads, and no op may read a
-// clock, random numbers, a file or a counter. The check reads the graph, so it also covers models
-// that were not exported, or were exported by an earlier version.
+// function of request and files: no served signature may write what a signature reads, and no op
+// may read a clock, random numbers, a file or a counter. The check reads the graph, so it also
+// covers models that were not exported, or were exported by an earlier version.
 #ifndef COLCAST_SERVER_ENGINE_REWRITES_IMPURE_SIGNATURES_H_
 #define COLCAST_SERVER_ENGINE_REWRITES_IMPURE_SIGNATURES_H_
 

@@ -26,7 +26,7 @@ using tensorflow::TensorShape;
 // server; a SavedModel never contains it.
 //
 // Inputs: `kernel`, of rank 1 or more; `rows`, a vector of positions that are the same in every
-// run. Attribute: `axis`, 0 or 1. Output: GatherV2's.
+// run. Attribute: `axis`, 0 or 1. Output: the same as GatherV2's.
 //
 // The op gathers again if `kernel` is a different tensor. It keeps a reference to the kernel that
 // it read, so TensorFlow cannot change the values in place.

@@ -196,8 +196,8 @@ class Keys {
 // is then a matrix. With a `token`, which bypasses the lookup, also `token_id`. Output: int64 ids
 // in the column's shape, or [rows, longest] for a list.
 //
-// Errors are those of the replaced ops: LookupTableFindV2's for a table that is uninitialized or of
-// other types, GatherNd's, with the node name `gather`, for a length beyond the column's width.
+// Errors are those of the replaced ops: LookupTableFindV2's for a table that is uninitialized or
+// has other types, GatherNd's, with the node name `gather`, for a length beyond the column's width.
 template <typename T>
 class VocabularyLookupOp final : public tensorflow::OpKernel {
  public:
