@@ -70,8 +70,8 @@ class Codec {
   // Reads the request and calls FindServable(), unless both have been done. Called on a worker.
   virtual Status Read(Call* call) = 0;
 
-  // For an answered call: sets the request and response as TensorFlow Serving's gRPC messages,
-  // whose bytes live as long as the codec. Returns false if the codec has no such messages.
+  // Sets the request and response of an answered call as TensorFlow Serving's gRPC messages, whose
+  // bytes live as long as the codec. Returns false if the codec has no such messages.
   virtual bool messages(Bytes* /*request*/, Bytes* /*response*/) { return false; }
 
  private:
@@ -199,8 +199,8 @@ class ExamplesCall final : public Call {
 // backend.readers, and the call then waits for a worker.
 void ReadAndRun(size_t max_bytes, Call* call);
 
-// Options for the threads that read long bodies: half as many as cores, because reading needs much
-// memory bandwidth. Their lower priority keeps other requests from waiting for them.
+// Options for the threads that read long bodies. There are half as many as cores, because reading
+// needs much memory bandwidth. Their lower priority keeps other requests from waiting for them.
 scheduling::WorkerPool::Options ReaderOptions();
 
 }  // namespace colcast::api

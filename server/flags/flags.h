@@ -27,7 +27,7 @@ namespace colcast {
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};
-  std::string directory;  // set only in that process: the version to load
+  std::string directory;  // the version to load; set only in that process
 };
 
 struct ServerOptions {

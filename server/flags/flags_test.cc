@@ -1,4 +1,4 @@
-// Tests how the command line becomes the server's options: defaults, values, and errors.
+// Tests how the command line sets the server's options, including defaults and errors.
 #include "server/flags/flags.h"
 
 #include <gmock/gmock.h>

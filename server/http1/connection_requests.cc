@@ -11,8 +11,8 @@ namespace {
 
 using Header = beast::http::request_header<>;
 
-// Why it is uncertain where the body ends, so that the connection must be closed: bytes of the body
-// could be misread as the next request (RFC 9112, 6.3). Empty if its end is certain.
+// Says why the end of the body is uncertain; empty if it is certain. If it is not, the connection
+// must be closed: bytes of the body could be misread as the next request (RFC 9112, 6.3).
 std::string BadFraming(const Header& head) {
   const size_t hosts = head.count(Field::host);
   if (hosts > 1 || (hosts == 0 && head.version() >= 11)) return "expected one Host header";

@@ -71,8 +71,8 @@ class Call {
   // that is being sent, and has no effect if the call has ended.
   void Finish(Status status);
 
-  // For a streaming method, on any thread: sends a message. While an earlier message is being sent,
-  // this one waits and replaces any other waiting one.
+  // Sends a message of a streaming method. May be called on any thread. While an earlier message is
+  // being sent, this one waits and replaces any other that waits.
   void Send(Message message);
 
  private:

@@ -64,7 +64,7 @@ class Connection final : public net::Connection {
   // Stops accepting calls, ends streams, and closes after the current calls have ended. Like the
   // methods below, may be called on any thread.
   void Drain() { Do(kDrain); }
-  // For a draining connection: closes without waiting for the client to confirm.
+  // Closes a draining connection without waiting for the client to confirm.
   void DrainAtOnce() { Do(kDrainAtOnce); }
 
   // Used by calls. Answer() is for a handled call; AnswerSoon() is for a stream, which the thread

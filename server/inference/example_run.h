@@ -79,7 +79,7 @@ class RunGate {
 
 // Implementation details follow.
 
-// The name of the single input of a signature for Classify or Regress: serialized tf.Examples.
+// The name of the only input, serialized tf.Examples, of a signature for Classify or Regress.
 inline constexpr char kExamplesInput[] = "inputs";
 
 // Sets `fetches` to the outputs that the task needs: for classify, whichever of "classes" and

@@ -29,8 +29,8 @@ namespace colcast::models {
 using inference::Servable;
 
 // The total size of the files under `directory`, following links to files, and the size of the
-// graph alone; 0 if there are none. Returns FAILED_PRECONDITION, naming the file, if one is a FIFO,
-// socket or device: opening it could block the load forever.
+// graph alone; 0 without files. Returns FAILED_PRECONDITION, naming the file, if one is a FIFO,
+// socket or device, because opening it could block the load forever.
 struct ModelSize {
   int64_t bytes = 0;
   int64_t graph_bytes = 0;

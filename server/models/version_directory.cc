@@ -116,7 +116,7 @@ uint64_t FilesOf(const std::string& directory) {
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     if (entry.depth() == 0 && entry->path().filename() == "deltas") {
-      entry.disable_recursion_pending();  // applied while serving: docs/tables.md
+      entry.disable_recursion_pending();  // deltas are applied while serving (docs/tables.md)
       entry.increment(error);
       continue;
     }

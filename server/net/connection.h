@@ -98,8 +98,8 @@ class Connection : public Pollable, public std::enable_shared_from_this<Connecti
   // Closes the connection if it IsIdle(). Sets last_use() to now, so that CloseIdlest() does not
   // choose the connection again.
   void MakeRoom();
-  // Compares less for a connection that is closed earlier: connections without a complete call come
-  // first, then the longest unused ones. May be called on any thread; exact to a second.
+  // Determines the order in which CloseIdlest() closes connections: first those without a complete
+  // call, then the longest unused. May be called on any thread; exact to a second.
   std::pair<bool, scheduling::Clock::time_point> last_use() const { return {had_call_, used_}; }
 
  protected:

@@ -49,7 +49,7 @@ inline JsonValue JsonString(std::string_view text) {
   return value;
 }
 
-// A description for error messages, at most one line: the string "x", a list of 3.
+// A description for error messages, at most one line, such as `the string "x"` or `a list of 3`.
 std::string Describe(const JsonValue& value);
 
 // REQUIRES kBase64. Returns false if the text is not base64; padding may be missing.
@@ -93,14 +93,14 @@ class ValueReader {
     status_ = std::move(status);
   }
 
-  // Call in OnValue(): stops the parsing. Errors in the rest of the text are then ignored.
+  // Stops the parsing, so that errors in the rest of the text are ignored. Call in OnValue().
   void Stop(Status status) {
     stopped_ = true;
     Fail(std::move(status));
   }
 
-  // Call in OnValue(): fails with INVALID_ARGUMENT and a description of `culprit` between the two
-  // texts. For a list or object, status() is set at its end, when its size is known.
+  // Fails with INVALID_ARGUMENT and a description of `culprit` between the two texts. Call in
+  // OnValue(). For a list or object, status() is set at its end, when its size is known.
   void FailAt(std::string before, const JsonValue& culprit, std::string after) {
     failed_ = true;
     before_ = std::move(before);
@@ -146,7 +146,8 @@ class MembersReader : public ValueReader {
   // Returns the reader for a member's value, or null to skip the value. The reader must stay valid
   // until the value has ended. Members may be repeated.
   virtual ValueReader* ReaderOf(std::string_view name) = 0;
-  // Returns null, to skip the value, if the member was given before: only its first value counts.
+  // Returns null, to skip the value, if the member was given before, as only the first value
+  // counts.
   static ValueReader* First(bool* given, ValueReader* reader) {
     return std::exchange(*given, true) ? nullptr : reader;
   }

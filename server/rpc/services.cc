@@ -26,7 +26,7 @@ using tensorflow::serving::GetModelMetadataResponse;
 
 constexpr char kSignatureDef[] = "signature_def";
 
-// The trailer of GetModelMetadata that says what this server can do beyond TensorFlow Serving:
+// The trailer of GetModelMetadata that lists what this server can do beyond TensorFlow Serving:
 // repeat single rows, read a domain's rows through an index, answer several users in one request,
 // and compute a user's state without candidates. Without the trailer, clients send plain requests.
 constexpr char kCanTrailer[] = "x-colcast-can";

@@ -84,11 +84,11 @@ using RawStringLength = uint32_t;
 struct ColumnValues {
   Bytes tensor_content;
 
-  // The values of the dtype's typed field: their number and location.
+  // The number and location of the values in the dtype's typed field.
   int64_t count = 0;
   bool packed = false;  // whether `payload` holds all values
   Bytes payload;        // the body of a packed record, or strings, each after its RawStringLength
-  // If not packed: messages that contain the values' records, in order, among other fields.
+  // Read unless `packed`: messages that contain the values' records, in order, among other fields.
   std::vector<Bytes> messages;
   std::vector<Bytes> strings;  // a DT_STRING column's values, unless a message holds them
 
@@ -197,8 +197,8 @@ constexpr WireType UnpackedTypeOf(ValueField field) {
   }
 }
 
-// Calls visit(string) for at most `most` strings, each after its RawStringLength. Returns the bytes
-// consumed: all of them, if `raw` is well-formed.
+// Calls visit(string) for at most `most` strings, each after its RawStringLength. Returns how many
+// bytes it consumed: all, unless `raw` is malformed or has more strings.
 template <typename Visit>
 size_t ReadRawStrings(const Bytes& raw, int64_t most, Visit&& visit) {
   Reader reader(raw);

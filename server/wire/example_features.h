@@ -27,9 +27,9 @@ struct ExampleFeature {
   DataType dtype = DT_INVALID;  // DT_INT64, DT_FLOAT or DT_STRING, which a tf.Example can hold
   // The shape of the value (kFixedLen) or of one step (kFixedLenSequence). Empty for other kinds.
   std::vector<int64_t> shape;
-  // kFixedLen: the values of a missing feature; empty if it is required. kFixedLenSequence: the
-  // value that pads a row after its last step; empty for zero. Numbers are in memory layout,
-  // strings are records of TensorProto.string_val.
+  // kFixedLen: the values of a missing feature; empty if the feature is required.
+  // kFixedLenSequence: the value that pads a row after its last step; empty for zero. Numbers are
+  // in memory layout, strings are records of TensorProto.string_val.
   std::string default_values;
   bool required = false;  // kFixedLen without a default
   bool user = false;      // the same in all Examples of most requests

@@ -77,7 +77,7 @@ bool AppendDefault(const Value& value, DataType dtype, std::string* out) {
     if (value.IsBool()) out->push_back(value.GetBool() ? 1 : 0);
     return value.IsBool();
   }
-  // Other dtypes are 16-bit numbers: no export writes their defaults.
+  // Fails for the dtypes that VisitNumber() does not visit: no export writes their defaults.
   bool appended = false;
   VisitNumber(dtype, [&](auto type) {
     using Number = decltype(type);

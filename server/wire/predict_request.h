@@ -21,7 +21,7 @@
 
 namespace colcast {
 
-// Prefix of the names of index inputs: int64 [N], the row of a domain that each candidate uses.
+// The prefix of index inputs' names. An index, int64 [N], holds each candidate's row of a domain.
 inline constexpr std::string_view kRowTo = "row_to_";
 
 inline bool IsRowIndex(std::string_view input) { return input.substr(0, kRowTo.size()) == kRowTo; }

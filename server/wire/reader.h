@@ -292,7 +292,7 @@ class FlatReader {
   void AddField(uint32_t) {}
 
  private:
-  // Inlined at every call: the decoders' speed depends on it.
+  // Inlined at every call, because the decoders' speed depends on it.
   __attribute__((always_inline)) bool ReadNumber(uint64_t* number, int most_bytes) {
     if (at_ == end_ || *at_ >= 0x80) return ReadLongNumber(number, most_bytes);
     *number = *at_++;

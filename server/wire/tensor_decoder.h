@@ -9,8 +9,8 @@
 
 namespace colcast {
 
-// Decodes the TensorProto of one column, which may arrive as several messages to be merged: call
-// Merge for each message, then Finish.
+// Decodes the TensorProto of one column, which may arrive as several messages to be merged. Call
+// Merge() for each message, then Finish().
 class TensorDecoder {
  public:
   // REQUIRES an empty `column`.
