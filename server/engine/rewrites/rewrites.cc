@@ -75,8 +75,8 @@ bool Rounds(const NodeDef& node) {
          (int8 != node.attr().end() && int8->second.list().i_size() > 0);
 }
 
-// Refuses outputs that are not floats but depend on rounded values: such outputs could change by
-// more than a rounding error.
+// Refuses outputs that are neither float nor double but depend on rounded values, because they
+// could change by more than a rounding error.
 absl::Status CheckWhatIsRounded(const GraphDef& graph, const SignatureDef& declared) {
   const GraphView view(graph);
   std::vector<const NodeDef*> rounding;

@@ -43,14 +43,14 @@ inline constexpr char kInt8Tables[] = "int8 tables";
 using SignatureGraphs = std::map<std::string, tensorflow::GraphDef>;
 
 // Applies the rewrites, in order, to a signature's graph. Returns a line that says what they did,
-// such as "14 lookups run as one op"; empty if they found nothing, or if the graph has loops or may
-// change state. Returns FAILED_PRECONDITION if an output that is not a float, such as a rank or a
-// comparison with a threshold, depends on an inexact rewrite; the graph must then not be used.
+// such as "14 lookups run as one op"; empty if they found nothing, or if the graph has loops,
+// sparse outputs or side effects. Returns FAILED_PRECONDITION if an output that is not a float,
+// such as a rank or a comparison, depends on an inexact rewrite; the graph must then not be used.
 absl::StatusOr<std::string> RewriteGraph(const std::vector<Rewrite>& rewrites,
                                          const tensorflow::SignatureDef& declared,
                                          tensorflow::GraphDef* graph);
 
-// A hash of a model's signatures and their graphs: 16 hexadecimal digits.
+// A hash of the signatures that can be rewritten and of their graphs, as 16 hexadecimal digits.
 std::string GraphFingerprint(const tensorflow::MetaGraphDef& model, const SignatureGraphs& graphs);
 
 // The rewrites. See Rewrite::apply for their common contract.

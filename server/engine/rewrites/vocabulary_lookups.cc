@@ -136,8 +136,8 @@ void SetKey(int64_t value, int64_t* key) { *key = value; }
 constexpr int32_t kToken = -1;
 constexpr int32_t kUnknown = -2;
 
-// Collects the keys to look up, cell by cell. Skips values equal to the cell above, the token, and
-// padding after the first.
+// Collects the keys to look up, cell by cell. Skips a value that equals the one above it, the
+// token, and all padding but the first.
 template <typename T>
 class Keys {
  public:
