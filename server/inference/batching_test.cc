@@ -102,7 +102,7 @@ TEST_F(BatchingTest, ErrorsNameFileFieldAndValue) {
   EXPECT_EQ(ReadBatchingParameters("no/such/file", &parameters).code, StatusCode::kNotFound);
 }
 
-TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutAFileIsNotBatched) {
+TEST_F(BatchingTest, AVersionWithoutAFileIsNotBatchedIfFilesArePerModel) {
   BatchingOptions options;
   options.batching.emplace().limits.max_rows = 7;
   options.per_model = true;
@@ -126,7 +126,7 @@ TEST_F(BatchingTest, WithPerModelFilesAVersionWithoutAFileIsNotBatched) {
   EXPECT_EQ(common.limits.max_rows, 7);
 }
 
-TEST_F(BatchingTest, WithoutBatchingProvenSignaturesJoinUnlessTurnedOff) {
+TEST_F(BatchingTest, RequestsOfProvenSignaturesJoinWithoutBatchingUnlessTurnedOff) {
   BatchingOptions options;
   options.max_time = microseconds(1500);
   Batching batching;

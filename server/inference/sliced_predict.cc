@@ -29,7 +29,7 @@ CostEstimate::Line LineOf(const AdmittedRequest& admitted) {
   return line;
 }
 
-// The most rows that a slice may have if all workers can run one within the memory limit.
+// The most rows per slice for which all workers can run slices at once within the memory limit.
 int64_t MostRows(const AdmittedRequest& admitted, WorkerPool* workers) {
   const int64_t most = admitted.request_class->limits().max_slice_rows;
   const int64_t bytes = NeedsOf(admitted).bytes;

@@ -203,7 +203,7 @@ TEST_F(ModelStateTest, VersionsWithTheSameNumberUnderTwoBasePathsAreDistinct) {
   EXPECT_THAT(ToUnload(), IsEmpty());
 }
 
-TEST_F(ModelStateTest, SettlesWhenAVersionServesOrAllWereTried) {
+TEST_F(ModelStateTest, TheModelSettlesWhenAVersionServesOrAllWereTried) {
   EXPECT_FALSE(state_.settled());
   state_.SetAspiredVersions({});
   EXPECT_TRUE(state_.settled());

@@ -141,7 +141,7 @@ TEST_F(ServingTableTest, ErrorsSayWhatIsMissing) {
   EXPECT_EQ(ErrorOf(Label("m", "gone")).code, StatusCode::kNotFound);
 }
 
-TEST_F(ServingTableTest, AModelThatStillLoadsIsUnavailable) {
+TEST_F(ServingTableTest, AModelThatIsStillLoadingIsUnavailable) {
   for (const ModelSpec& spec :
        {Spec("starting"), Spec("starting", 3), Label("starting", "stable")}) {
     EXPECT_EQ(ErrorOf(spec).code, StatusCode::kUnavailable);

@@ -188,7 +188,7 @@ TEST_F(ManifestTest, ErrorsNameATruncatedRecord) {
   ExpectNotWhole("assets.extra/colcast.json", "is not JSON");
 }
 
-TEST_F(ManifestTest, WithoutAListNothingIsChecked) {
+TEST_F(ManifestTest, NothingIsCheckedWithoutAList) {
   fs::remove(directory_ / "assets/words.txt");
   Write("assets.extra/colcast.json", R"({"signatures": {}})");
   EXPECT_TRUE(CheckManifest(directory_).ok());

@@ -73,8 +73,8 @@ struct Malformed {
   std::string fields;  // field numbers from the outermost message inwards: "2.2.5"
 
   bool found() const { return !reason.empty(); }
-  // INVALID_ARGUMENT: "malformed PredictRequest: REASON (field 2.2.5, byte 10 of 14)".
-  // `where` precedes the reason; it may be empty.
+  // Returns INVALID_ARGUMENT: "malformed PredictRequest: REASON (field 2.2.5, byte 10 of 14)".
+  // `where`, which may be empty, precedes the reason.
   Status ToStatus(const char* message_name, size_t message_size,
                   const std::string& where = "") const;
 };
