@@ -15,8 +15,8 @@
 
 namespace colcast {
 
-// Appends to `inputs` the feed name and the tensor of every input of `signature`: from the request
-// if it was sent, otherwise from the signature's defaults, with one-row inputs expanded.
+// Appends to `inputs` the feed name and the tensor of every input of `signature`. Takes the tensor
+// from the request or, if it was not sent, from the signature's defaults. Expands one-row inputs.
 //
 // Like GetInputValues(), returns INVALID_ARGUMENT for a missing or unknown input and for a proto
 // that is not a tensor. Also returns it for everything that the expansion rule rejects

@@ -1,4 +1,4 @@
-// The buckets of histograms, and histograms as they are published.
+// The buckets of histograms, and copies of histograms for publication.
 #ifndef COLCAST_SERVER_METRICS_HISTOGRAM_H_
 #define COLCAST_SERVER_METRICS_HISTOGRAM_H_
 
@@ -13,7 +13,7 @@ struct Buckets {
   // Bucket i contains values above published[i - 1] and up to published[i].
   std::vector<double> published;
   int64_t unit = 1;
-  std::vector<int64_t> bounds;  // the same in observed units
+  std::vector<int64_t> bounds;  // `published`, in observed units
 };
 
 // TensorFlow Serving's bounds for latencies: 33 bounds, from 10 microseconds to 25 minutes, each

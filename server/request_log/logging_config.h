@@ -23,7 +23,7 @@ struct LoggingConfig {
 // Where a configuration may put its log files.
 struct LogPlaces {
   std::string directory;  // absolute; files must be below it
-  bool anywhere = false;  // without a directory: true allows any absolute path, false no path
+  bool anywhere = false;  // used without a directory: true allows any absolute path
 };
 
 // Checks `proto` and sets `*config`. A relative prefix is relative to the directory in `places`.

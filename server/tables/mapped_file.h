@@ -52,7 +52,7 @@ class MappedFile {
   const std::string& path() const { return file_.path(); }
 
   // Returns DATA_LOSS permanently once the file's size has changed, the disk could not read a page,
-  // or SetFailed() was called. After a change of the modification time, does so until Accept().
+  // or SetFailed() was called; also from a change of the modification time until Accept().
   // Renaming another file over this one, or deleting it, does not affect the mapping.
   Status Check() const;
 

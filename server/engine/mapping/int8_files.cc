@@ -36,7 +36,7 @@ absl::Status Differs(const std::string& name, DataType type, const TensorShape& 
                                           shape.DebugString(), ", expected ", expected));
 }
 
-// Checks a tensor's type and shape before reading it, because TensorFlow trusts those in the file.
+// Checks a tensor's type and shape before reading it, because TensorFlow trusts the file.
 absl::Status Read(BundleReader* files, const std::string& name, DataType type,
                   const TensorShape& shape, Tensor* tensor) {
   DataType found;

@@ -163,7 +163,7 @@ TEST_F(TwinTest, BothVariablesAreCopiedIfOneIsReadWhole) {
   EXPECT_EQ((*Run(session_.get(), {9}))[2], 29);
 }
 
-TEST_F(MapVariablesTest, ATableThatIsNotOnePlainTensorIsNoted) {
+TEST_F(MapVariablesTest, NotesNameATableThatIsNotOnePlainTensor) {
   const auto session = Restored(nullptr, /*least_bytes=*/kBytes + 1);
   MappedVariables variables(Graph(), {}, kBytes);
   EXPECT_TRUE(variables.Find(session.get()));
@@ -171,7 +171,7 @@ TEST_F(MapVariablesTest, ATableThatIsNotOnePlainTensorIsNoted) {
   EXPECT_THAT(variables.notes(), SizeIs(2));
 }
 
-TEST_F(MapVariablesTest, ReferenceVariablesAreNoted) {
+TEST_F(MapVariablesTest, NotesNameReferenceVariables) {
   const auto scope = tensorflow::Scope::NewRootScope();
   tensorflow::ops::Variable(scope.WithOpName("old"), {kRows, kWidth}, tensorflow::DT_FLOAT);
   tensorflow::GraphDef graph = GraphOf(scope);

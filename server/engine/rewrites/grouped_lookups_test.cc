@@ -220,7 +220,7 @@ class RandomFeatures {
     return ops::SelectV2(scope_, ops::Less(scope_, ids, zero), added, ids);
   }
 
-  // The mean of values [rows, list, width], ignoring those whose id is 0.
+  // The mean of values [rows, list, width], ignoring values with id 0.
   Output MaskedMean(const Output& values, const Output& ids) {
     const auto differs = ops::NotEqual(scope_, ids, ops::Cast(scope_, 0, ids.type()));
     const Output present = ops::Cast(scope_, differs, tensorflow::DT_FLOAT);
