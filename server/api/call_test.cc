@@ -218,7 +218,7 @@ TEST_F(CallTest, ADroppedCallReturnsTheReason) {
   EXPECT_EQ(sent->get_future().get().status.code, StatusCode::kResourceExhausted);
 }
 
-TEST_F(CallTest, ACallIsRefusedIfItsHostDoesNotReadAnswers) {
+TEST_F(CallTest, ACallIsRefusedIfTheClientsHostDoesNotReadAnswers) {
   auto codec = Predict("m");
   codec->reads = ResourceExhausted("answers are not read");
   EXPECT_EQ(Answer<PredictCall>(std::move(codec)).status.message, "answers are not read");

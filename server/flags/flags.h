@@ -23,7 +23,7 @@
 
 namespace colcast {
 
-// Options for first loading each version in a separate process, as some crash or hang TensorFlow.
+// Options for loading each version in a separate process first: some crash or hang TensorFlow.
 struct LoadCheckOptions {
   bool enabled = true;
   std::chrono::seconds timeout{1800};

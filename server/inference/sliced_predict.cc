@@ -87,9 +87,9 @@ class SlicedPredict {
     return {admitted_.request_class->memory().Of(InputBytesOf(slice)), {}};
   }
 
-  // The estimated cost of a slice. CostWhatIsLeft() includes all rows that are not yet in slices.
+  // The estimated cost of a slice. CostOfTheRest() includes all rows that are not yet in slices.
   Clock::duration CostOf(int slice) const { return CostOfRows(slices_->rows(slice)); }
-  Clock::duration CostWhatIsLeft(int slice) const {
+  Clock::duration CostOfTheRest(int slice) const {
     return CostOfRows(slices_->rows(slice) + slices_->rows_left());
   }
 
@@ -193,7 +193,7 @@ class SliceJob final : public scheduling::Job {
       whole_->End();
       delete this;
     } else {
-      workers_->SubmitNextSlice(this, whole_->CostOf(slice_), whole_->CostWhatIsLeft(slice_));
+      workers_->SubmitNextSlice(this, whole_->CostOf(slice_), whole_->CostOfTheRest(slice_));
     }
   }
   void Drop(scheduling::DropReason reason) override {

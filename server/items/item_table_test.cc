@@ -71,7 +71,7 @@ TEST(ItemTableTest, UnknownKeysGetDefaultsOfFeaturesThatHaveOne) {
   EXPECT_EQ(TableOf(file)->without_default(), "name");
 }
 
-TEST(ItemTableTest, DeltasReplaceAddAndDelete) {
+TEST(ItemTableTest, DeltasReplaceAddAndDeleteRows) {
   auto table = TableOf(MakeTestTable({1, 2, 3}));
   const auto before = table;
   const std::string checksum = table->header().checksum;

@@ -1,8 +1,8 @@
 // Manages the models being served: finds versions on disk, loads those that the configuration
 // selects, and unloads the others.
 //
-// One thread polls the disk and decides what to do (ModelState). Loads and destructions run on
-// their own threads. Requests read a table that is replaced as a whole.
+// One thread polls the disk and decides what to do (ModelState). Loads and unloads run on their
+// own threads. Requests find models in a ServingTable, which is never modified, only replaced.
 #ifndef COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 #define COLCAST_SERVER_MODELS_MODEL_MANAGER_H_
 

@@ -25,7 +25,7 @@ struct TlsConfig {
   std::string client_authorities;  // if empty, clients need no certificate
   std::string path;                // path of the file with these settings; empty without a file
   FileIdentity identity;           // the file's identity before it was read
-  // When all certificates are valid, in seconds since 1970. Set by ReadTlsConfig().
+  // The period in which all certificates are valid, in seconds since 1970. Set by ReadTlsConfig().
   int64_t valid_from = 0;
   int64_t valid_until = 0;
 };

@@ -36,7 +36,7 @@ struct JsonValue {
     int64_t whole = 0;
     uint64_t large;
     double real;
-    size_t count;  // number of elements in a list or object; valid when it has ended
+    size_t count;  // number of elements in a list or object; valid once that has ended
   };
   // The text of a string, or of a kDouble as it was sent. Invalid after the reader returns.
   std::string_view text;
@@ -128,7 +128,7 @@ class ValueReader {
   size_t culprit_depth_ = 0;
 };
 
-// The error of a reader that stops because there are more than `max_rows` rows.
+// The error that a reader reports if there are more than `max_rows` rows.
 inline Status TooManyRows(std::string_view where, int64_t max_rows) {
   return ResourceExhausted(where, " has more rows than max_request_rows, which is ", max_rows);
 }

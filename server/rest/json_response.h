@@ -1,4 +1,4 @@
-// Converts models' answers to JSON, in the layout of TF Serving's documentation.
+// Converts models' answers to JSON, in the format that TF Serving documents.
 #ifndef COLCAST_SERVER_REST_JSON_RESPONSE_H_
 #define COLCAST_SERVER_REST_JSON_RESPONSE_H_
 

@@ -249,7 +249,7 @@ TEST(SignatureName, MayFollowTheInputs) {
   EXPECT_EQ(parsed.json.signature_name(), "s");
 }
 
-TEST(Memory, TheMemoryOfColumnsIsCountedAndReturned) {
+TEST(Memory, TheMemoryOfColumnsIsCountedAndReleased) {
   net::MemoryLimit limit(100'000);
   {
     RequestMemory memory(&limit);

@@ -141,7 +141,7 @@ TEST(MemoryEstimateTest, CheapSmallRunsDoNotMakeAHugeRunCheap) {
   EXPECT_GT(memory.Of(512 * kMiB), 7 * 1024 * kMiB);
 }
 
-TEST(MemoryEstimateTest, TheEstimateIsAnUpperBound) {
+TEST(MemoryEstimateTest, TheEstimateFollowsRecentPeaks) {
   MemoryEstimate memory;
   ObserveTwice(&memory, 100, 1000);
   for (int i = 0; i < 20; ++i) memory.Observe(10'000, i < 2 ? 100'000 : 2000);

@@ -37,7 +37,7 @@ Answer Grpc(const std::string& status, const std::string& bytes) {
                   bytes);
 }
 
-TEST(AnswerTest, AnAnswerHasAMessageAndAStatus) {
+TEST(AnswerTest, ACompleteAnswerIsOkEvenIfTheStreamIsCancelled) {
   for (const char* message : {"hello", ""}) {
     const Answer answer = Grpc("0", Framed(message));
     EXPECT_TRUE(answer.StatusOf(NGHTTP2_NO_ERROR).ok());

@@ -66,7 +66,7 @@ class TableDeltas {
   tables::PollThread::Job job_;
 };
 
-// A note that names the version's deltas, for a server that maps no tables; empty without deltas.
+// A note that a server that maps no tables does not apply the version's deltas; empty without any.
 std::string UnusedDeltas(const std::string& directory);
 
 }  // namespace colcast::engine

@@ -13,7 +13,7 @@ class PatternReader {
  protected:
   explicit PatternReader(const ShapedGraph& graph) : graph_(graph) {}
 
-  // Adds the tensor's node if it has this op.
+  // Returns whether the tensor's node has this op; if so, adds the node.
   bool Pass(Output tensor, std::string_view op) {
     if (!graph_.Is(tensor, op)) return false;
     nodes_.push_back(tensor.node);

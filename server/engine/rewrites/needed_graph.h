@@ -103,7 +103,7 @@ struct TablesRead {
 TablesRead ReadBy(const tensorflow::GraphDef& graph, const tensorflow::SignatureDef& declared);
 
 // The variables that have exactly one VarHandleOp in the graph, in the default container, and none
-// in a function, so that their readers can be found.
+// in a function. All readers of these can be found.
 std::set<std::string> VariablesOf(const tensorflow::GraphDef& graph);
 
 }  // namespace colcast::engine

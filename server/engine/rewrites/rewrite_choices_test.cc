@@ -48,7 +48,7 @@ TEST_F(ChoiceFileTest, AChoiceIsUsedOnlyForItsKey) {
   EXPECT_EQ(Problem(file, "other"), file + " is for \"this\"");
 }
 
-TEST_F(ChoiceFileTest, AChoiceIsFoundInAFolderBesideOtherAndBrokenFiles) {
+TEST_F(ChoiceFileTest, AChoiceIsFoundByItsKeyInAFolderWithBrokenFiles) {
   Write("a.json", For("other"));
   Write("b.json", "{");
   Write("c.json", For("this", "bfloat16 products"));

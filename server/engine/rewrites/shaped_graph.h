@@ -69,7 +69,7 @@ class ShapedGraph {
 
   // The value of a tensor that depends only on constants.
   std::optional<tensorflow::Tensor> Constant(Output output) const;
-  // Like Constant(), for int32 and int64: a scalar's value, or the elements of any shape.
+  // Like Constant(), but only for int32 and int64: of a scalar, or of a tensor of any shape.
   std::optional<int64_t> Integer(Output output) const;
   std::optional<std::vector<int64_t>> Integers(Output output) const;
 
