@@ -147,7 +147,7 @@ bool Reader::ReadLongVarint(uint64_t* value) {
   return Fail("varint longer than 10 bytes", start);
 }
 
-// Refuses tags and lengths of more than five bytes, although longer varints can have the same value.
+// Refuses tags and lengths of more than five bytes, even if they encode a small number.
 bool Reader::ReadShortNumber(uint64_t* value, const char* too_long) {
   const size_t start = offset();
   *value = 0;
