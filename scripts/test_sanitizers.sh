@@ -9,7 +9,7 @@ sanitizer=${1:-thread}
 build=build/sanitizer-${sanitizer%%,*}
 tests=({base,http1,http2,items,net,scheduling,states,tables,tracing,wire}_test)
 # Protobuf's maps have another layout under the thread sanitizer, but Debian's library is built without it.
-[ "$sanitizer" = thread ] || tests+=({api,rest}_test)
+[ "$sanitizer" = thread ] || tests+=({api,inference,rest}_test)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DCOLCAST_PYTHON="$PWD/.venv/bin/python" -DCOLCAST_SANITIZER="$sanitizer" > "$build-configure.log" ||
   { cat "$build-configure.log" >&2; exit 1; }

@@ -212,7 +212,8 @@ class InferRequestDecoder {
     Column& column = columns[index];
     column.Clear();
     as_before_ = as_before_ && index < request_->names_before_.size();
-    const std::string_view usual_name = as_before_ ? request_->names_before_[index] : "";
+    const std::string_view usual_name =
+        as_before_ ? std::string_view(request_->names_before_[index]) : "";
     std::string_view datatype;
     Contents contents;
     const bool read = ReadFields(&input, [&](uint32_t tag) {
