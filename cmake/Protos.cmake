@@ -30,7 +30,11 @@ execute_process(
   OUTPUT_VARIABLE files COMMAND_ERROR_IS_FATAL ANY)
 list(FILTER files EXCLUDE REGEX "^google/protobuf/") # libprotobuf has the well-known types
 add_protos(serving_protos --descriptor_set_in=${SERVING_PROTOSET} ${SERVING_PROTOSET} ${files})
+colcast_precompile(serving_protos PRIVATE
+  <google/protobuf/generated_message_reflection.h> <google/protobuf/map_field_inl.h> <google/protobuf/message.h>
+  <google/protobuf/reflection_ops.h> <google/protobuf/wire_format.h>)
 
 # The messages that the tensorflow-serving-api wheel lacks.
 file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/server/protos/*.proto)
 add_protos(config_protos --proto_path=${CMAKE_SOURCE_DIR} "${files}" ${files})
+colcast_precompile(config_protos REUSE_FROM serving_protos)
