@@ -44,12 +44,12 @@ TEST_F(CheckLabelsTest, LabelsAreCheckedAgainstServingVersions) {
     StatusCode strict;             // by default
     StatusCode allow_unavailable;  // with --allow_version_labels_for_unavailable_models
   } kCases[] = {
-      {"none", "m", {}, kOk, kOk},
-      {"one that stays", "m", {{"stable", 3}}, kOk, kOk},
-      {"a second one of a version that serves", "m", {{"canary", 3}}, kOk, kOk},
-      {"a new one of a version that does not", "m", {{"canary", 4}}, kNo, kOk},
-      {"one that moves to a version that does not", "m", {{"stable", 4}}, kNo, kNo},
-      {"one of a model that is new", "other", {{"stable", 1}}, kNo, kOk},
+      {"no label", "m", {}, kOk, kOk},
+      {"unchanged", "m", {{"stable", 3}}, kOk, kOk},
+      {"a second label of a serving version", "m", {{"canary", 3}}, kOk, kOk},
+      {"a new label of a version that does not serve", "m", {{"canary", 4}}, kNo, kOk},
+      {"moved to a version that does not serve", "m", {{"stable", 4}}, kNo, kNo},
+      {"a label of a new model", "other", {{"stable", 1}}, kNo, kOk},
   };
   for (const auto& one : kCases) {
     EXPECT_EQ(Check(one.model, one.labels, false), one.strict) << one.what;
