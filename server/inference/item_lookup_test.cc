@@ -103,8 +103,9 @@ class ItemLookupTest : public testing::Test {
   }
 
   // Decodes and fills the message. Returns the names of the resulting columns.
-  std::vector<std::string> FilledNames(const std::string& message) {
-    EXPECT_TRUE(DecodePredictRequest(Bytes(message), &request_).ok());
+  std::vector<std::string> FilledNames(std::string message) {
+    message_ = std::move(message);
+    EXPECT_TRUE(DecodePredictRequest(Bytes(message_), &request_).ok());
     const Status status = Fill(request_.model_spec.signature_name);
     EXPECT_TRUE(status.ok()) << status.message;
     std::vector<std::string> names;
@@ -136,7 +137,8 @@ class ItemLookupTest : public testing::Test {
   std::unique_ptr<items::ItemTableSource> source_;
   std::unique_ptr<ItemLookup> lookup_;
   std::vector<int64_t> keys_;
-  DecodedRequest request_;
+  std::string message_;
+  DecodedRequest request_;  // points to message_
   int64_t unknown_ = 0;
 };
 
