@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <future>
+#include <iomanip>
 #include <iterator>
 #include <memory>
 #include <regex>
@@ -200,7 +201,9 @@ Status PostProtobuf(const Endpoint& endpoint, const std::string& body,
          << body << std::flush;
   std::string version;
   int code = 0;
-  if (!(stream >> version >> code)) return Unavailable(where, ": ", stream.error().message());
+  stream >> std::setw(8) >> version >> code;  // "HTTP/1.1 200"
+  if (stream.error()) return Unavailable(where, ": ", stream.error().message());
+  if (!stream || version.rfind("HTTP/1.", 0) != 0) return Unavailable(where, " is not HTTP/1");
   if (code / 100 == 2) return OkStatus();
   return Unavailable(where, " answers HTTP ", code);
 }

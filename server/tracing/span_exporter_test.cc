@@ -6,6 +6,7 @@
 #include <netdb.h>
 
 #include <boost/asio.hpp>
+#include <cstring>
 #include <future>
 #include <string>
 #include <string_view>
@@ -107,6 +108,26 @@ TEST(HttpPostTest, GivesUpOnACollectorThatDoesNotAnswer) {
   EXPECT_THAT(hangs.message, testing::HasSubstr("127.0.0.1:" + endpoint.port));
   listening.close();
   EXPECT_EQ(PostProtobuf(endpoint, "body", std::chrono::seconds(5)).code, StatusCode::kUnavailable);
+}
+
+TEST(HttpPostTest, RefusesAnAnswerThatIsNotHttp) {
+  using boost::asio::ip::tcp;
+  boost::asio::io_context io;
+  tcp::acceptor listening(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  const Endpoint endpoint{"127.0.0.1", std::to_string(listening.local_endpoint().port()), "/"};
+  for (const char* answer : {"ICY 200 OK\r\n", "HTTP/1.1 yes\r\n", "HTTP/1.1 200 OK\r\n"}) {
+    std::thread collector([&] {
+      tcp::socket socket = listening.accept();
+      std::string request;
+      boost::asio::read_until(socket, boost::asio::dynamic_buffer(request), "\r\n\r\nbody");
+      boost::asio::write(socket, boost::asio::buffer(answer, std::strlen(answer)));
+    });
+    const Status status = PostProtobuf(endpoint, "body", std::chrono::seconds(5));
+    collector.join();
+    const bool is_http = std::string_view(answer) == "HTTP/1.1 200 OK\r\n";
+    EXPECT_EQ(status.ok(), is_http) << answer;
+    EXPECT_THAT(status.message, testing::HasSubstr(is_http ? "" : "is not HTTP/1"));
+  }
 }
 
 TEST(HttpPostTest, DoesNotWaitForALookupThatHangs) {
