@@ -60,7 +60,7 @@ struct Options {
   // Limits per request. A request beyond one fails with RESOURCE_EXHAUSTED before any allocation.
   int64_t max_request_columns = 10'000;
   int64_t max_request_rows = 1 << 20;
-  int64_t max_expanded_bytes = int64_t{1} << 30;  // bytes by which tensors may exceed what was sent
+  int64_t max_expanded_bytes = int64_t{1} << 30;  // what tensors may take beyond the bytes sent
   // Memory for the cached states of users and items, of all models together (docs/stages.md). 0
   // turns the cache off.
   int64_t user_state_bytes = int64_t{64} << 20;

@@ -1,4 +1,4 @@
-// The state of one configured model: what should serve, what is loaded, and what to do next. Pure
+// The state of one configured model: its wanted and its loaded versions, and the next step. Pure
 // bookkeeping, without threads or files; ModelManager acts on it.
 #ifndef COLCAST_SERVER_MODELS_MODEL_STATE_H_
 #define COLCAST_SERVER_MODELS_MODEL_STATE_H_

@@ -1,5 +1,5 @@
-// The WorkerPool methods that reserve resources for runs, and those that queue jobs again: slices,
-// and jobs that wait for resources or for other jobs.
+// WorkerPool's methods that reserve resources for runs or queue a job again: the next slice, or a
+// job that waits for resources or for other jobs.
 #include "server/scheduling/worker_pool.h"
 
 namespace colcast::scheduling {

@@ -34,9 +34,12 @@ constexpr int64_t kMostKeptElements = kMostKeptBytes / sizeof(int64_t);
 std::vector<int> WidthsOf(const Signature& signature, bool rows_have_one_shape,
                           const std::vector<int>& inputs) {
   std::vector<int> lengths;
-  if (rows_have_one_shape) lengths = signature.lists().own_lengths();
-  for (size_t i = 0; !rows_have_one_shape && i < signature.inputs().inputs().size(); ++i) {
-    if (signature.lists().IsLengths(i)) lengths.push_back(static_cast<int>(i));
+  if (rows_have_one_shape) {
+    lengths = signature.lists().own_lengths();
+  } else {
+    for (size_t i = 0; i < signature.inputs().inputs().size(); ++i) {
+      if (signature.lists().IsLengths(i)) lengths.push_back(static_cast<int>(i));
+    }
   }
   if (inputs.empty()) return lengths;
   for (int& input : lengths) input = inputs[input];

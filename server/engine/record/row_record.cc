@@ -143,7 +143,7 @@ bool AreSame(const Tensors& a, const Tensors& b) {
          });
 }
 
-// The recorded signature of which serving_default is a copy; empty if there is none.
+// The recorded signature that serving_default copies; empty if there is none.
 std::string CopiedToDefault(const std::map<std::string, RowRecord>& recorded,
                             const SignatureMap& signatures) {
   const auto made = signatures.find(kDefault);

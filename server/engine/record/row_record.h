@@ -1,6 +1,6 @@
 // What a model's export recorded about its signatures: which ones answer requests with tf.Examples,
 // and how rows depend on each other. The engine joins, splits and caches only what the record
-// allows; the exporter's rules decide what it allows (export/rows).
+// allows, which the exporter's rules decide (export/rows).
 #ifndef COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 #define COLCAST_SERVER_ENGINE_RECORD_ROW_RECORD_H_
 
